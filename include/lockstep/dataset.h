@@ -22,6 +22,12 @@ enum class Encoding {
   image_file,  ///< a JPEG or PNG file of any size
 };
 
+/// Unit of the numbers to predict: a target is stored as (number - mean) / deviation.
+struct TargetScale {
+  double mean = 0.0;
+  double deviation = 1.0;
+};
+
 /// Labelled samples with random access. Immutable: safe from any thread.
 class Dataset {
  public:
@@ -29,20 +35,25 @@ class Dataset {
   virtual std::uint64_t size() const = 0;
   /// Shape of a sample as the network receives it.
   virtual Shape shape() const = 0;
+  /// Number of outputs that a network needs: the classes or labels; 1 for regression.
   virtual int classes() const = 0;
   virtual Task task() const { return Task::classification; }
   virtual Encoding encoding() const { return Encoding::pixels; }
   /// Bytes of sample `id` < size(), in that encoding: a view of the data set's memory, or of `buffer`, which
   /// only grows. Throws Error(data) for a sample that cannot be read.
   virtual std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const = 0;
-  /// Class of sample `id`, in [0, classes()).
+  /// Class of sample `id`, in [0, classes()). For classification only.
   virtual int label(std::uint64_t id) const = 0;
+  /// Targets of sample `id` for other tasks, classes() numbers in the data set's memory: the number to
+  /// predict, in the unit of target_scale(); or for each label 1 if it applies, else 0.
+  virtual std::span<const float> targets(std::uint64_t /*id*/) const { return {}; }
+  virtual TargetScale target_scale() const { return {}; }
   /// Hash of the samples, labels and their order, independent of where files lie: 32 hexadecimal digits. This
   /// implementation reads all samples; one that cannot be read counts as empty.
   virtual std::string fingerprint() const;
   /// Origin of sample `id`, for messages: a file's path, or "sample 17".
   virtual std::string sample_name(std::uint64_t id) const;
-  /// Names of the classes, in order; empty: they have none.
+  /// Names of the classes, of the labels, or of the number to predict, in order; empty: they have none.
   virtual std::vector<std::string> class_names() const { return {}; }
   /// Lines for the user about what is odd in the files: files that are not samples, columns that number the
   /// rows.
@@ -68,6 +79,7 @@ struct DatasetOptions {
   std::string directory = {};
   int image_size = 224;
   int channels = 3;
+  Task task = Task::classification;
   std::string label_column = {};
   Names drop_columns = {};
   double test_fraction = 0.0;
@@ -84,7 +96,7 @@ std::vector<std::string> dataset_names();
 
 template <OptionsOf<DatasetOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [name, directory, image_size, channels, label_column, drop_columns, test_fraction,
+  auto& [name, directory, image_size, channels, task, label_column, drop_columns, test_fraction,
          validation_fraction, shape, classes, samples] = options;
   field(name, {.name = "dataset", .help = "data set", .group = "Data", .choices = dataset_names});
   field(directory, {.name = "data-dir",
@@ -104,11 +116,14 @@ void visit(O& options, Visitor&& field) {
                return Names{"3", "1"};
              },
          .needs = {{"dataset", {"images"}}}});
-  field(label_column,
-        {.name = "label-column",
-         .help =
-             "name of the column with the classes; without it: 'label' or, if there is none, the last column",
-         .needs = {{"dataset", {"csv"}}}});
+  field(task, {.name = "task",
+               .help = "what to predict: the class of each sample (classification), or the number in the "
+                       "label column (regression)",
+               .needs = {{"dataset", {"csv"}}}});
+  field(label_column, {.name = "label-column",
+                       .help = "name of the column with the classes, or the numbers to predict; without it: "
+                               "'label' or, if there is none, the last column",
+                       .needs = {{"dataset", {"csv"}}}});
   field(drop_columns, {.name = "drop-columns",
                        .help = "names of columns that are neither features nor labels, such as row numbers",
                        .needs = {{"dataset", {"csv"}}}});

@@ -49,8 +49,8 @@ class Replica {
   };
 
   struct Result {
-    double loss = 0.0;          ///< sum over the samples
-    std::uint64_t correct = 0;  ///< number of samples whose class has the largest logit
+    double loss = 0.0;          ///< sum over the samples, of targets as the data set has them
+    std::uint64_t correct = 0;  ///< classification: number of samples whose class has the largest logit
   };
   /// Computes the loss of the samples `ids` and its gradient, both summed over the samples, not averaged.
   /// Overwrites `gradient`. Throws Error(data) for a sample that cannot be read.

@@ -97,9 +97,13 @@ struct Evaluation {
   Task task = Task::classification;
   std::uint64_t samples = 0;
   std::uint64_t skipped = 0;  ///< samples that could not be read; not counted in `samples`
-  double loss = 0.0;          ///< mean
-  double accuracy = 0.0;      ///< share of samples whose class has the largest logit, in [0, 1]
-  double top5 = 0.0;          ///< share of samples whose class is among the five with the largest logits
+  double loss = 0.0;          ///< mean; regression: squared error
+  /// In [0, 1]. Classification: share of samples whose class has the largest logit. Multilabel: share of all
+  /// samples' labels that are predicted right, at a probability of 1/2.
+  double accuracy = 0.0;
+  double top5 = 0.0;  ///< share of samples whose class is among the five with the largest logits
+  double mae = 0.0;   ///< mean absolute error
+  double r2 = 0.0;    ///< share of the variance of the targets that is explained; at most 1
   /// Numbers of samples by [class][predicted class]; empty unless requested.
   std::vector<std::uint64_t> confusion{};
 

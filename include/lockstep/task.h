@@ -8,7 +8,9 @@ namespace lockstep {
 /// metrics.
 enum class Task {
   classification,  ///< one class per sample: softmax and cross-entropy
+  regression,      ///< a number per sample: squared error
+  multilabel,      ///< for each label, whether it applies to the sample: binary cross-entropy with logits
 };
-inline Names choices_of(Task) { return {"classification"}; }
+inline Names choices_of(Task) { return {"classification", "regression", "multilabel"}; }
 
 }  // namespace lockstep

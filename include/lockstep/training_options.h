@@ -120,7 +120,8 @@ void visit(O& options, Visitor&& field) {
   field(label_smoothing,
         {.name = "smoothing",
          .help = "label smoothing: share of each target that is spread evenly over all classes",
-         .range = {.below = 1}});
+         .range = {.below = 1},
+         .needs = {{"task", {"classification"}}}});
   field(on_nan, {.name = "on-nan",
                  .help = "when a step's loss, or the norm of its gradient, is not finite: stop the run, skip "
                          "the step (up to 10 in a row), or return to the last checkpoint and pass over the "
@@ -134,11 +135,13 @@ void visit(O& options, Visitor&& field) {
                           .help = "share of the average that each step keeps",
                           .range = {.above = 0, .below = 1},
                           .needs = {{"model-ema"}}});
-  field(early_stopping, {.name = "early-stopping",
-                         .help = "stop after this many epochs without a better validation accuracy (without "
-                                 "--validation-fraction: test accuracy); 0: never",
-                         .placeholder = "EPOCHS",
-                         .scope = Scope::protocol});
+  field(
+      early_stopping,
+      {.name = "early-stopping",
+       .help = "stop after this many epochs without a better validation score (without "
+               "--validation-fraction: test score): accuracy, or the first metric of another task; 0: never",
+       .placeholder = "EPOCHS",
+       .scope = Scope::protocol});
   field(digest_interval, {.name = "digest-interval",
                           .help = "write the digest of the parameters to metrics.jsonl after every Nth step, "
                                   "for lockstep diff; 0: at the end of each epoch only",

@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -89,25 +91,39 @@ struct PartStatistics {
 };
 LOCKSTEP_MEMBERS(PartStatistics, mean, deviation, widths, heights, read, unreadable, samples_per_s)
 
+/// Numbers to predict, in their own unit.
+struct NumberStatistics {
+  double mean = 0.0;
+  double deviation = 0.0;
+  double smallest = 0.0;
+  double largest = 0.0;
+};
+LOCKSTEP_MEMBERS(NumberStatistics, mean, deviation, smallest, largest)
+
 /// Training, validation or test samples.
 struct DatasetPart {
   std::string name;
+  Task task = Task::classification;
   std::uint64_t samples = 0;
   Shape shape;
   Encoding encoding = Encoding::pixels;  ///< not in JSON: the words of the text depend on it
   std::vector<std::string> classes;
-  std::vector<std::uint64_t> class_samples;
+  std::vector<std::uint64_t> class_samples;       ///< of each class or label; empty: regression
+  std::optional<NumberStatistics> numbers = {};   ///< regression
   std::optional<PartStatistics> statistics = {};  ///< with `stats`
 };
 
 template <OptionsOf<DatasetPart> O, class Visitor>
 void visit(O& part, Visitor&& field) {
-  [[maybe_unused]] auto& [name, samples, shape, encoding, classes, class_samples, statistics] = part;
+  [[maybe_unused]] auto& [name, task, samples, shape, encoding, classes, class_samples, numbers, statistics] =
+      part;
   field(name, {.name = "part"});
+  field(task, {.name = "task"});
   field(samples, {.name = "samples"});
   field(shape, {.name = "shape"});
   field(classes, {.name = "classes"});
   field(class_samples, {.name = "class_samples"});
+  field(numbers, {.name = "numbers"});
   field(statistics, {.name = "statistics"});
 }
 
@@ -142,17 +158,54 @@ std::string text_of(const std::vector<TableColumn>& columns) {
   return text;
 }
 
-DatasetPart count_classes(const std::string& name, const Dataset& dataset) {
+/// Samples of each class, or with each label.
+std::vector<std::uint64_t> count_classes(const Dataset& dataset) {
   std::vector<std::uint64_t> counts(static_cast<std::size_t>(dataset.classes()));
   for (std::uint64_t id = 0; id < dataset.size(); ++id) {
-    ++counts[static_cast<std::size_t>(dataset.label(id))];
+    if (dataset.task() == Task::classification) {
+      ++counts[static_cast<std::size_t>(dataset.label(id))];
+    } else {
+      const std::span<const float> targets = dataset.targets(id);
+      for (std::size_t k = 0; k < counts.size(); ++k) counts[k] += targets[k] > 0.5F ? 1 : 0;
+    }
   }
-  return {.name = name,
-          .samples = dataset.size(),
-          .shape = dataset.shape(),
-          .encoding = dataset.encoding(),
-          .classes = names_of_classes(dataset, counts.size()),
-          .class_samples = counts};
+  return counts;
+}
+
+NumberStatistics measure_numbers(const Dataset& dataset) {
+  const TargetScale scale = dataset.target_scale();
+  const auto number = [&](std::uint64_t id) {
+    return scale.mean + scale.deviation * static_cast<double>(dataset.targets(id)[0]);
+  };
+  const auto count = static_cast<double>(dataset.size());
+  NumberStatistics found{.smallest = number(0), .largest = number(0)};
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
+    found.mean += number(id) / count;
+    found.smallest = std::min(found.smallest, number(id));
+    found.largest = std::max(found.largest, number(id));
+  }
+  double squares = 0.0;
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
+    squares += (number(id) - found.mean) * (number(id) - found.mean);
+  }
+  found.deviation = std::sqrt(squares / count);
+  return found;
+}
+
+DatasetPart describe(const std::string& name, const Dataset& dataset) {
+  DatasetPart part{.name = name,
+                   .task = dataset.task(),
+                   .samples = dataset.size(),
+                   .shape = dataset.shape(),
+                   .encoding = dataset.encoding(),
+                   .classes = names_of_classes(dataset, static_cast<std::size_t>(dataset.classes())),
+                   .class_samples = {}};
+  if (part.task == Task::regression) {
+    part.numbers = measure_numbers(dataset);
+  } else {
+    part.class_samples = count_classes(dataset);
+  }
+  return part;
 }
 
 std::string text_of(const DatasetPart& part) {
@@ -160,7 +213,15 @@ std::string text_of(const DatasetPart& part) {
   const std::string what = part.encoding == Encoding::floats
                                ? fmt::format("samples of {} numbers", shape.size())
                                : fmt::format("images of {}x{}x{}", shape.channels, shape.height, shape.width);
-  return fmt::format("{:<6} {} {}, {} classes:\n", part.name, part.samples, what, part.class_samples.size()) +
+  const std::string start = fmt::format("{:<6} {} {}, ", part.name, part.samples, what);
+  if (part.numbers) {
+    const auto& [mean, deviation, smallest, largest] = *part.numbers;
+    return start + fmt::format("number to predict: {}\n       {:.5g} to {:.5g}, mean {:.5g}, std {:.5g}\n",
+                               part.classes[0], smallest, largest, mean, deviation);
+  }
+  return start +
+         fmt::format("{} {}:\n", part.class_samples.size(),
+                     part.task == Task::multilabel ? "labels" : "classes") +
          class_counts_text(part.classes, part.class_samples, 7);
 }
 
@@ -200,7 +261,7 @@ std::string text_of(const DatasetPart& part, const PartStatistics& statistics) {
 
 DatasetPart examine(const std::string& name, const Dataset& dataset, const DataOptions& options,
                     const ResultPrinter& printer) {
-  DatasetPart part = count_classes(name, dataset);
+  DatasetPart part = describe(name, dataset);
   for (const std::string& warning : dataset.warnings()) print_warning(warning);
   printer.text(text_of(part));
   if (options.action == "stats") {

@@ -24,6 +24,7 @@
 #include "lockstep/evaluation.h"
 #include "lockstep/models.h"
 #include "lockstep/world.h"
+#include "run/sinks/progress_text.h"
 
 namespace lockstep {
 namespace {
@@ -59,10 +60,12 @@ void visit(O& options, Visitor&& field) {
   field(per_class, {.name = "per-class",
                     .help = "also print the number of samples and the accuracy of each class",
                     .group = "Output",
-                    .scope = Scope::protocol});
+                    .scope = Scope::protocol,
+                    .needs = {{"task", {"classification"}}}});
   field(confusion, {.name = "confusion-matrix",
                     .help = "also print the confusion matrix: a row per class, a column per predicted class",
-                    .scope = Scope::protocol});
+                    .scope = Scope::protocol,
+                    .needs = {{"task", {"classification"}}}});
   visit(batch, field);
   visit(execution, field);
 }
@@ -137,7 +140,7 @@ std::string confusion_table(const std::vector<std::uint64_t>& confusion,
 std::string result_line(const std::string& part, const Evaluation& result) {
   std::string epochs, more;
   for (const Metric& metric : metrics_of(result.task)) {
-    const std::string text = fmt::format("{} {:.4f}  ", metric.label, result.*metric.value);
+    const std::string text = fmt::format("{} {}  ", metric.label, metric_text(result.*metric.value));
     (metric.in_epochs ? epochs : more) += metric.in_epochs ? part + " " + text : text;
   }
   std::string line = fmt::format("{}samples {}  {}", epochs, result.samples, more);

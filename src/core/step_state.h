@@ -15,12 +15,34 @@ struct StepInput {
   float learning_rate = 0.0F;
 };
 
+/// Sums over samples, from which the loss and the metrics of a task follow.
+struct LossSums {
+  double loss = 0.0;
+  /// Classification: samples whose largest logit (of equal ones, the first) is their class's. Multilabel:
+  /// labels of all samples whose logit is above 0 if they apply, and is not if they do not.
+  std::uint64_t correct = 0;
+  std::uint64_t correct5 = 0;  ///< classification: samples with fewer than 5 logits above that of their class
+  std::uint64_t samples = 0;   ///< computed samples, without skipped ones
+  // Tasks with numbers as targets: sums over the outputs of all samples, in standardised units.
+  double absolute_error = 0.0;
+  double target = 0.0;
+  double squared_target = 0.0;
+
+  LOCKSTEP_HD LossSums& operator+=(const LossSums& other) {
+    loss += other.loss;
+    correct += other.correct;
+    correct5 += other.correct5;
+    samples += other.samples;
+    absolute_error += other.absolute_error;
+    target += other.target;
+    squared_target += other.squared_target;
+    return *this;
+  }
+};
+
 /// Outcome of a step, which its work writes to the device's memory; the host may read it some steps later.
-struct StepOutcome {
-  double loss = 0.0;             ///< sum over the samples, before the update
-  std::uint64_t correct = 0;     ///< as in LeafResult
-  std::uint64_t correct5 = 0;    ///< as in LeafResult
-  std::uint64_t samples = 0;     ///< computed on all ranks, without skipped samples
+/// The sums are over all ranks, before the update.
+struct StepOutcome : LossSums {
   double gradient_norm = 0.0;    ///< 0: not requested
   float gradient_scale = 0.0F;   ///< factor of the sum of gradients: 1 / samples, times that of clipping
   float statistic_scale = 0.0F;  ///< factor of the sums of observed statistics: 1 / samples

@@ -22,7 +22,7 @@ std::string Dataset::fingerprint() const {
   Fingerprint fingerprint(*this);
   std::vector<std::uint8_t> buffer;
   for (std::uint64_t id = 0; id < size(); ++id) {
-    const auto label = static_cast<std::uint64_t>(this->label(id));
+    const auto label = static_cast<std::uint64_t>(task() == Task::classification ? this->label(id) : 0);
     fingerprint.add(label).add(std::as_bytes(readable_sample(*this, id, buffer)));
   }
   return fingerprint.text();

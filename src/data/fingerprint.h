@@ -16,7 +16,8 @@ namespace lockstep {
 std::span<const std::uint8_t> readable_sample(const Dataset& dataset, std::uint64_t id,
                                               std::vector<std::uint8_t>& buffer);
 
-/// Hash for Dataset::fingerprint. It begins with the data set's size, encoding, shape and number of classes.
+/// Hash for Dataset::fingerprint. It begins with the data set's size, encoding, shape and number of classes,
+/// and the targets of tasks other than classification.
 class Fingerprint {
  public:
   explicit Fingerprint(const Dataset& dataset) {
@@ -25,6 +26,7 @@ class Fingerprint {
     for (const int extent : {shape.channels, shape.height, shape.width, dataset.classes()}) {
       add(static_cast<std::uint64_t>(extent));
     }
+    if (dataset.task() != Task::classification) add_targets(dataset);
   }
 
   Fingerprint& add(std::uint64_t number) {
@@ -42,6 +44,13 @@ class Fingerprint {
   std::string text() const { return digest_.hex(); }
 
  private:
+  void add_targets(const Dataset& dataset) {
+    const TargetScale scale = dataset.target_scale();
+    add(static_cast<std::uint64_t>(dataset.task()));
+    add(std::as_bytes(std::span(&scale, 1)));
+    for (std::uint64_t id = 0; id < dataset.size(); ++id) add(std::as_bytes(dataset.targets(id)));
+  }
+
   Digest digest_;
 };
 

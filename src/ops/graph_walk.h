@@ -126,6 +126,7 @@ class GraphWalk {
     memory.gradient = gradient(output, pass.workspace);
     memory.labels = pass.batch.labels;
     memory.partner_labels = pass.batch.partner_labels;
+    memory.targets = pass.batch.targets;
     memory.shares = pass.batch.shares;
     memory.predictions = reinterpret_cast<std::int32_t*>(pass.workspace + memory_.predictions);
     memory.scratch = pass.workspace + memory_.scratch;

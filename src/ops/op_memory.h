@@ -32,7 +32,8 @@ struct NodeMemory {
 };
 
 /// The loss's view. Labels, shares and predictions have one entry per sample. Partner labels and shares are
-/// null unless samples are mixed.
+/// null unless samples are mixed. Targets, [sample][output], replace labels in tasks other than
+/// classification; then there are no predictions.
 template <class Element>
 struct LossTensors {
   int samples = 0;
@@ -40,7 +41,8 @@ struct LossTensors {
   Element* gradient = nullptr;  ///< of the sum of the losses, overwritten; null: not needed
   const std::int32_t* labels = nullptr;
   const std::int32_t* partner_labels = nullptr;
-  const float* shares = nullptr;        ///< weight of a sample's own label
+  const float* targets = nullptr;
+  const float* shares = nullptr;        ///< weight of a sample's own label or targets
   std::int32_t* predictions = nullptr;  ///< written
   LeafResult* result = nullptr;
   std::byte* scratch = nullptr;

@@ -4,8 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/host_device.h"
+#include "core/step_state.h"
 #include "graph/graph.h"
+#include "lockstep/task.h"
 
 namespace lockstep {
 
@@ -13,20 +14,7 @@ namespace lockstep {
 constexpr std::size_t max_parameters = 4;
 
 /// Sums over the samples of one micro-batch.
-struct LeafResult {
-  double loss = 0.0;
-  std::uint64_t correct = 0;   ///< samples whose largest logit (of equal ones, the first) is their class's
-  std::uint64_t correct5 = 0;  ///< samples with fewer than 5 logits above that of their class
-  std::uint64_t samples = 0;   ///< computed samples, without skipped ones
-
-  LOCKSTEP_HD LeafResult& operator+=(const LeafResult& other) {
-    loss += other.loss;
-    correct += other.correct;
-    correct5 += other.correct5;
-    samples += other.samples;
-    return *this;
-  }
-};
+using LeafResult = LossSums;
 
 /// Nodes [begin, end) of a graph. Node 0 is the input; the number after the last node stands for the loss.
 struct NodeRange {
@@ -43,9 +31,10 @@ struct GradientPart {
 
 /// Purpose that a graph is compiled for.
 struct PlanOptions {
-  int samples = 0;               ///< maximum in a micro-batch
-  bool training = true;          ///< whether to compile the backward pass
-  float label_smoothing = 0.0F;  ///< in [0, 1)
+  int samples = 0;       ///< maximum in a micro-batch
+  bool training = true;  ///< whether to compile the backward pass
+  Task task = Task::classification;
+  float label_smoothing = 0.0F;  ///< in [0, 1); classification only
   /// Whether each parameter of the network is frozen. Backward stops where everything before is frozen.
   /// Empty: none is.
   std::vector<bool> frozen = {};

@@ -58,8 +58,12 @@ void check_ranks(const BatchOptions& batch, int ranks) {
                                       counted(batch.micro_batches, "rank"), more));
 }
 
-std::string describe(Shape shape, int classes) {
-  return fmt::format("{}x{}x{} images and {} classes", shape.channels, shape.height, shape.width, classes);
+std::string describe(Shape shape, int outputs, Task task) {
+  const char* const what = task == Task::classification ? "classes"
+                           : task == Task::multilabel   ? "labels"
+                           : outputs == 1               ? "number to predict"
+                                                        : "numbers to predict";
+  return fmt::format("{}x{}x{} images and {} {}", shape.channels, shape.height, shape.width, outputs, what);
 }
 
 }  // namespace
@@ -128,10 +132,13 @@ void check_fit(const Network& network, const Dataset& dataset) {
   if (dataset.size() == 0) {
     throw Error(Category::usage, "the data set has no samples");
   }
-  if (dataset.shape() != network.input_shape() || dataset.classes() > network.classes()) {
-    throw Error(Category::usage, fmt::format("the network takes {}, the data set has {}",
-                                             describe(network.input_shape(), network.classes()),
-                                             describe(dataset.shape(), dataset.classes())));
+  const bool exact = dataset.task() != Task::classification;  // each output has a target
+  if (dataset.shape() != network.input_shape() || dataset.classes() > network.classes() ||
+      (exact && dataset.classes() != network.classes())) {
+    throw Error(Category::usage,
+                fmt::format("the network takes {}, the data set has {}",
+                            describe(network.input_shape(), network.classes(), dataset.task()),
+                            describe(dataset.shape(), dataset.classes(), dataset.task())));
   }
 }
 

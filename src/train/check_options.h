@@ -15,8 +15,8 @@ void check_options(const TrainerOptions& options, int ranks, std::uint64_t train
 /// Throws Error(usage) unless the batch size is a number.
 void check_size(const BatchOptions& batch);
 
-/// Throws Error(usage) unless the network can take the data set: images of the same shape, no more classes,
-/// at least one sample.
+/// Throws Error(usage) unless the network can take the data set: images of the same shape, no more classes
+/// (for other tasks, as many targets), at least one sample.
 void check_fit(const Network& network, const Dataset& dataset);
 
 }  // namespace lockstep

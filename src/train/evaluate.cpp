@@ -1,5 +1,7 @@
 #include "lockstep/evaluation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "core/elementary.h"
 #include "core/finite.h"
 #include "data/feed/transform.h"
+#include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "train/check_options.h"
 #include "train/evaluator.h"
@@ -39,6 +42,10 @@ class LoadedModel {
         micro_batch_(micro_batch_of(options, session_.placement())) {
     world.agree([&] {
       check_fit(network, dataset);
+      if (options.confusion && dataset.task() != Task::classification) {
+        throw Error(Category::usage, fmt::format("{} has no classes to count", name_of(dataset.task())),
+                    "confusion");
+      }
       const Transform checked(options.input, dataset, {});
       parameters_ = session_.device().allocate(layout_.elements * sizeof(float));
       const HostView view(session_.device(), parameters_);
@@ -47,7 +54,7 @@ class LoadedModel {
     });
     graph_ = session_.planned([&] {
       return session_.backend().compile(build_graph(network), layout_,
-                                        {.samples = micro_batch_, .training = false});
+                                        {.samples = micro_batch_, .training = false, .task = dataset.task()});
     });
   }
 

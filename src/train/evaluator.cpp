@@ -103,7 +103,7 @@ std::optional<Evaluation> Evaluator::run(const Rounds& rounds, const std::functi
     for (const auto& program : round) program->run();
   }
   copy(results_.data(), pass_.results().size_bytes());
-  Evaluation evaluation = evaluation_of(outcome_of(results_));
+  Evaluation evaluation = evaluation_of(outcome_of(results_), loader_.dataset());
   evaluation.skipped = loader_.dataset().size() - evaluation.samples;
   if (classes_ > 0) evaluation.confusion = confusion();
   return evaluation;

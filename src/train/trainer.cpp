@@ -163,6 +163,7 @@ class Trainer::Implementation {
           build_graph(run_.network), run_.layout,
           {.samples = static_cast<int>(run_.micro_batch()),
            .training = training,
+           .task = run_.train.task(),
            .label_smoothing = training ? static_cast<float>(options.label_smoothing) : 0.0F,
            .frozen = frozen_parameters(run_.network.parameters(), options.optimizer.freeze)});
     });

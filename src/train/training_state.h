@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/exchange.h"
+#include "core/step_state.h"
 #include "device/device.h"
 #include "lockstep/checkpoint.h"
 #include "lockstep/field.h"
@@ -24,9 +25,7 @@ namespace lockstep {
 
 /// Sums over the steps of an epoch; equal on all ranks, except `seconds`.
 struct EpochTotals {
-  double loss = 0.0;
-  std::uint64_t correct = 0;        ///< samples whose class has the largest logit
-  std::uint64_t samples = 0;        ///< samples that were computed
+  LossSums sums;
   std::uint64_t skipped = 0;        ///< samples that could not be read
   std::uint64_t skipped_steps = 0;  ///< steps left out by OnNan; not in the other sums
   double seconds = 0.0;             ///< time on this rank
@@ -50,7 +49,8 @@ template <OptionsOf<Progress> P, class Visitor>
 void visit(P& progress, Visitor&& field) {
   auto& [step, epoch, evaluated, skipped_in_row, rollbacks, pass_until, best, contents, partial,
          partial_step] = progress;
-  auto& [loss, correct, samples, skipped, skipped_steps, seconds] = epoch;
+  auto& [sums, skipped, skipped_steps, seconds] = epoch;
+  auto& [loss, correct, correct5, samples, absolute_error, target, squared_target] = sums;
   auto& [best_epoch, best_score] = best;
   auto& [contents_low, contents_high] = contents;
   auto& [partial_low, partial_high] = partial;
@@ -58,7 +58,13 @@ void visit(P& progress, Visitor&& field) {
   field(loss, {.name = "epoch-loss",
                .help = "sum of the losses of the epoch in progress",
                .range = {.min = std::numeric_limits<double>::lowest()}});
-  field(correct, {.name = "epoch-correct", .help = "its samples that were classified right"});
+  field(correct, {.name = "epoch-correct", .help = "its samples, or labels, that were classified right"});
+  field(correct5, {.name = "epoch-correct5", .help = "its samples whose class was among the first five"});
+  field(absolute_error, {.name = "epoch-absolute-error", .help = "sum of the absolute errors"});
+  field(target, {.name = "epoch-target",
+                 .help = "sum of the targets",
+                 .range = {.min = std::numeric_limits<double>::lowest()}});
+  field(squared_target, {.name = "epoch-squared-target", .help = "sum of the squares of the targets"});
   field(samples, {.name = "epoch-samples", .help = "its samples that were computed"});
   field(skipped, {.name = "epoch-skipped", .help = "its samples that could not be read"});
   field(skipped_steps, {.name = "epoch-skipped-steps", .help = "its steps that were left out"});

@@ -286,6 +286,33 @@ TEST(CsvDataset, TestTablesThatDoNotFit) {
 
 /// The table has as many classes as rows, as in a column of measurements that is taken for labels. It would
 /// take minutes to compare each row with all classes.
+TEST(CsvDataset, NumbersToPredictAreStandardizedByTheTrainingRows) {
+  const DatasetPair pair = csv_datasets("x,price\n1,100\n2,300\n", "x,price\n5,400\n", Task::regression);
+  for (const Dataset* part : {pair.train.get(), pair.test.get()}) {
+    EXPECT_EQ(part->task(), Task::regression);
+    EXPECT_EQ(part->classes(), 1);
+    EXPECT_EQ(part->class_names(), Fields{"price"});
+    EXPECT_EQ(part->target_scale().mean, 200.0);
+    EXPECT_EQ(part->target_scale().deviation, 100.0);
+  }
+  EXPECT_EQ(pair.train->targets(0)[0], -1.0F);
+  EXPECT_EQ(pair.train->targets(1)[0], 1.0F);
+  EXPECT_EQ(pair.test->targets(0)[0], 2.0F);
+  EXPECT_NE(csv_datasets("x,y\n1,1\n2,3\n", "x,y\n5,4\n", Task::regression).train->fingerprint(),
+            csv_datasets("x,y\n1,1\n2,4\n", "x,y\n5,4\n", Task::regression).train->fingerprint());
+}
+
+TEST(CsvDataset, NumbersThatCannotBePredicted) {
+  const auto refused = [](const char* train, const char* test, const char* words) {
+    expect_error(Category::data, {words}, [&] { csv_datasets(train, test, Task::regression); });
+  };
+  refused("x,y\n1,1\n2,two\n", "x,y\n1,1\n", "t.csv: line 3, column 'y': 'two' is not a finite number");
+  refused("x,y\n1,1\n2,2\n", "x,y\n1,b\n", "t.csv: line 2, column 'y': 'b' is not a finite number");
+  refused("x,y\n1,0.1\n2,0.1\n3,0.1\n", "x,y\n1,1\n",
+          "t.csv: column 'y': the number to predict is 0.1 in all training rows");
+  refused("x,y\n1,1e200\n2,-1e200\n", "x,y\n1,1\n", "t.csv: column 'y': its numbers are too large");
+}
+
 TEST(CsvDataset, AnyNumberOfClasses) {
   constexpr int rows = 500000;
   std::string text = "x,y\n";

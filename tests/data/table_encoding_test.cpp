@@ -172,7 +172,7 @@ TEST(TableEncoding, ReadsTablesWithoutLabels) {
   encoding.write_elements(table.codes[1], elements);
   EXPECT_EQ(elements, (std::vector<float>{0, 0, 0}));
   EXPECT_EQ(table.warnings.size(), 1U);
-  const auto data = make_csv_dataset(encoding, table, {}, {"0", "1"});
+  const auto data = make_csv_dataset(encoding, table, {.names = {"0", "1"}});
   EXPECT_EQ(data->size(), 2U);
   EXPECT_EQ(data->classes(), 2);
   EXPECT_EQ(data->sample_name(1), "new.csv: line 3");

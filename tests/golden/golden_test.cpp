@@ -26,7 +26,7 @@ std::string file = LOCKSTEP_SOURCE "/tests/golden/golden.txt";
 struct Case {
   std::string name{};
   Words words{};           ///< device, number of ranks, options
-  std::string expected{};  ///< "DIGEST LOSSES", or the name of another run
+  std::string expected{};  ///< "DIGEST METRICS", or the name of another run
   std::size_t line = 0;    ///< the last line of its options
   std::size_t lines_of_result = 0;
 };
@@ -129,20 +129,23 @@ class Samples {
   TemporaryFolder fashion_, images_;
 };
 
-/// "DIGEST LOSSES" of a finished run.
+/// "DIGEST METRICS" of a finished run.
 std::string result_of(const Outcome& outcome, const std::filesystem::path& saved) {
   const std::string digest =
       std::filesystem::exists(saved)
           ? line_after(lockstep(0, {"inspect", saved.string()}).out, "digest in the file's order ")
           : digest_of(outcome.out);
-  static const std::regex epoch(R"(train loss (\S+)  train acc (\S+)  test loss (\S+)  test acc (\S+))");
-  std::string losses;
-  for (std::sregex_iterator match(outcome.out.begin(), outcome.out.end(), epoch), end; match != end;
-       ++match) {
-    losses.clear();
-    for (int i = 1; i <= 4; ++i) losses += " " + (*match)[i].str();
+  static const std::regex metric(R"((?:train|test) \S+ (\S+))");
+  std::string last;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("epoch ")) last = line;
   }
-  return digest + losses;
+  std::string metrics;
+  for (std::sregex_iterator match(last.begin(), last.end(), metric), end; match != end; ++match) {
+    metrics += " " + (*match)[1].str();
+  }
+  return digest + metrics;
 }
 
 Result execute(const Case& run, const Samples& samples) {

@@ -10,6 +10,7 @@
 #include "run/sinks/log_sink.h"
 #include "run/sinks/metrics_sink.h"
 #include "run/sinks/progress_sink.h"
+#include "run/sinks/progress_text.h"
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
@@ -46,6 +47,31 @@ std::string line_of(const RunEvent& event) {
   fmt::memory_buffer text;
   append_line(text, event);
   return fmt::to_string(text);
+}
+
+TEST(MetricText, HasDigitsForAnySize) {
+  EXPECT_EQ(metric_text(0.0), "0.0000");
+  EXPECT_EQ(metric_text(-0.25), "-0.2500");
+  EXPECT_EQ(metric_text(12345.67), "12345.6700");
+  EXPECT_EQ(metric_text(123456789.0), "1.2346e+08");
+  EXPECT_EQ(metric_text(0.0000123), "1.23e-05");
+  EXPECT_EQ(metric_text(NAN), "nan");
+}
+
+/// A task names its metrics on lines and in records, from which they are read back.
+TEST(Metrics, OfRegressionHaveItsNames) {
+  EpochReport report = epoch;
+  report.train = {.task = Task::regression, .samples = 60000, .loss = 4.0, .mae = 1.5, .r2 = 0.5};
+  report.test = {.task = Task::regression, .loss = 6.25, .mae = 2.0, .r2 = -0.25};
+  EXPECT_EQ(epoch_line(report),
+            "epoch 3/10  train loss 4.0000  train r2 0.5000  train mae 1.5000  test loss 6.2500  test r2 "
+            "-0.2500  test mae 2.0000  2.31 s  25974 img/s");
+  const auto json = nlohmann::json::parse(line_of(report));
+  EXPECT_EQ(json["task"], "regression");
+  EXPECT_EQ(json["train_mae"], 1.5);
+  EXPECT_EQ(json["test_r2"], -0.25);
+  EXPECT_FALSE(json.contains("test_accuracy"));
+  EXPECT_FALSE(nlohmann::json::parse(line_of(epoch)).contains("task"));
 }
 
 TEST(ConsoleSink, Lines) {

@@ -33,9 +33,28 @@ class Synthetic : public Dataset {
       }
     }
   }
+  /// Gives the samples the targets of another task, which follow from their classes: the class as a number in
+  /// the unit of target_scale(), or for each class whether it is at most the sample's.
+  void set_task(Task task) {
+    task_ = task;
+    targets_.clear();
+    for (const int label : labels_) {
+      if (task == Task::regression) targets_.push_back(static_cast<float>(label) - 1.5F);
+      for (int k = 0; task == Task::multilabel && k < classes_; ++k) targets_.push_back(k <= label ? 1 : 0);
+    }
+  }
+  Task task() const override { return task_; }
+  TargetScale target_scale() const override {
+    return task_ == Task::regression ? TargetScale{.mean = 10.0, .deviation = 2.0} : TargetScale();
+  }
+  std::span<const float> targets(std::uint64_t id) const override {
+    const auto count = static_cast<std::size_t>(classes());
+    return std::span(targets_).subspan(id * count, count);
+  }
+
   std::uint64_t size() const override { return labels_.size(); }
   Shape shape() const override { return shape_; }
-  int classes() const override { return classes_; }
+  int classes() const override { return task_ == Task::regression ? 1 : classes_; }
   Encoding encoding() const override { return kind; }
   std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
     const auto pixels = std::span(pixels_).subspan(id * shape_.size(), shape_.size());
@@ -51,6 +70,8 @@ class Synthetic : public Dataset {
   int classes_;
   std::vector<std::uint8_t> pixels_;
   std::vector<int> labels_;
+  Task task_ = Task::classification;
+  std::vector<float> targets_;
 };
 
 }  // namespace lockstep::test

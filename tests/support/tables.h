@@ -20,10 +20,11 @@ inline EncodedTable encoded(std::string_view text, const TableEncoding& encoding
 }
 
 /// Data sets of the texts of two files t.csv.
-inline DatasetPair csv_datasets(std::string_view train, std::string_view test) {
+inline DatasetPair csv_datasets(std::string_view train, std::string_view test,
+                                Task task = Task::classification) {
   CsvTable table = parsed(train);
   const TableEncoding encoding = fit_table_encoding(table);
-  return make_csv_datasets(encoding, encode_table(std::move(table), encoding), encoded(test, encoding));
+  return make_csv_datasets(task, encoding, encode_table(std::move(table), encoding), encoded(test, encoding));
 }
 
 }  // namespace lockstep

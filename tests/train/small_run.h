@@ -21,7 +21,7 @@ inline const Synthetic& test_set() {
 }
 
 /// Network with branches, an addition, and all fused and unfused forms that small images allow.
-inline std::unique_ptr<Network> small_network() {
+inline std::unique_ptr<Network> small_network(int outputs = 4) {
   auto network = std::make_unique<Network>(Shape{1, 12, 12});
   Value x = relu(conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1}));
   x = x + conv2d(relu(conv2d(x, {.channels = 6, .kernel = 3, .padding = 1})),
@@ -29,7 +29,7 @@ inline std::unique_ptr<Network> small_network() {
   x = avg_pool2d(relu(x), {.kernel = 2});
   x = avg_pool2d(relu(conv2d(x, {.channels = 9, .kernel = 3, .stride = 1})), {.kernel = 2});
   x = relu(linear(flatten(x), 21));
-  network->output(linear(x, 4));
+  network->output(linear(x, outputs));
   return network;
 }
 

@@ -30,6 +30,35 @@ TEST(Trainer, LearnsAndEvaluatesEverySampleOnce) {
   EXPECT_GT(epochs[23].test.accuracy, 0.9);
 }
 
+TEST(Trainer, LearnsNumbersAndSeveralLabels) {
+  for (const Task task : {Task::regression, Task::multilabel}) {
+    Synthetic training = train_set(), testing = test_set();
+    training.set_task(task);
+    testing.set_task(task);
+    TrainerOptions chosen = options();
+    chosen.epochs = 12;
+    chosen.optimizer = {.name = "adamw"};
+    chosen.learning_rate = 0.005;
+    const auto network = small_network(training.classes());
+    const FinishedRun run = train(chosen, *network, training, testing);
+    const Evaluation& test = run.epochs.back().test;
+    EXPECT_EQ(test.task, task);
+    EXPECT_GT(test.score(), 0.9) << name_of(task);
+    EXPECT_LT(run.epochs.back().train.loss, 0.5 * run.epochs.front().train.loss);
+    if (task == Task::regression) {  // errors are in the unit of target_scale()
+      double distances = 0.0, mean = 0.0;
+      for (std::uint64_t id = 0; id < 77; ++id)
+        mean += 2.0 * static_cast<double>(testing.targets(id)[0]) / 77;
+      for (std::uint64_t id = 0; id < 77; ++id) {
+        distances += std::pow(2.0 * static_cast<double>(testing.targets(id)[0]) - mean, 2) / 77;
+      }
+      EXPECT_NEAR(test.r2, 1.0 - test.loss / distances, 1e-6);
+      EXPECT_LT(test.mae, std::sqrt(test.loss));
+      EXPECT_GT(test.mae, 0.0);
+    }
+  }
+}
+
 /// Starts fit() within an epoch of five steps, between two epochs and at the end.
 TEST(Trainer, FitsFromAnyStep) {
   const auto network = small_network();

@@ -78,7 +78,10 @@ Arenas train_rank(const Scenario& run, Communicator& communicator,
     fill(own, first, run.gradients[step]);
     const StepInput input{.number = step + 1, .learning_rate = run.learning_rate};
     table.begin({&input, 1});
-    table.log().outcome() = {.gradient_scale = 0.1F, .statistic_scale = 0.1F, .updates = 1};
+    StepOutcome outcome;
+    outcome.gradient_scale = outcome.statistic_scale = 0.1F;
+    outcome.updates = 1;
+    table.log().outcome() = outcome;
     step_program->run();
     if (after_each != nullptr) after_each->push_back(arenas);
   }

@@ -20,7 +20,9 @@ std::string json_of(const NotFiniteReport& report, const Dataset& train) {
                                  {"reason", report.what()},
                                  {"samples", nlohmann::ordered_json::array()}};
   for (const std::uint64_t id : report.samples) {
-    json["samples"].push_back({{"number", id}, {"name", train.sample_name(id)}, {"class", train.label(id)}});
+    auto& sample = json["samples"].emplace_back();
+    sample = {{"number", id}, {"name", train.sample_name(id)}};
+    if (train.task() == Task::classification) sample["class"] = train.label(id);
   }
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

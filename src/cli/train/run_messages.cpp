@@ -12,6 +12,7 @@
 #include "core/message.h"
 #include "core/printable.h"
 #include "run/report/event_numbers.h"
+#include "run/sinks/progress_text.h"
 
 namespace lockstep {
 namespace {
@@ -70,14 +71,18 @@ void suggest_larger_micro_batches(const World& world, const TrainOptions& option
                   automatic, samples, automatic, flag_of(&BatchOptions::micro_batches), world.size()));
 }
 
-/// Prints that models are selected on the test set, which makes its accuracy too optimistic.
+/// Name of the metric by which epochs are compared.
+std::string score_name(const TrainOptions& options) { return words(score_of(options.data.task).name); }
+
+/// Prints that models are selected on the test set, which makes its score too optimistic.
 void warn_of_selection(const TrainOptions& options) {
   const bool selects = options.training.early_stopping > 0 || !options.output.keeps_nothing();
   if (options.output.quiet || !selects || options.data.validation_fraction > 0.0) return;
   print_message(
-      fmt::format("best.safetensors and {} use the accuracy on the test set; {} 0.1 holds out training "
+      fmt::format("best.safetensors and {} use the {} on the test set; {} 0.1 holds out training "
                   "samples for this choice",
-                  flag_of(&TrainerOptions::early_stopping), flag_of(&DatasetOptions::validation_fraction)));
+                  flag_of(&TrainerOptions::early_stopping), score_name(options),
+                  flag_of(&DatasetOptions::validation_fraction)));
 }
 
 /// Prints the run directory and the step from which the run continues.
@@ -142,15 +147,15 @@ void print_start(const World& world, const TrainOptions& options, const RunPlace
   suggest_larger_micro_batches(world, options, trainer);
 }
 
-void print_best(const TrainOptions& options, Task task, const Trainer& trainer) {
+void print_best(const TrainOptions& options, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
   if (options.output.quiet || best.epoch == 0) return;
   if (trainer.stopped_early()) {
     print_message(fmt::format("no better {} {} for {}: stopped early", judging_set(options),
-                              words(score_of(task).name), counted(options.training.early_stopping, "epoch")));
+                              score_name(options), counted(options.training.early_stopping, "epoch")));
   }
-  print_message(fmt::format("best epoch {}: {} {} {:.4f}", best.epoch, judging_set(options),
-                            words(score_of(task).name), best.score));
+  print_message(fmt::format("best epoch {}: {} {} {}", best.epoch, judging_set(options), score_name(options),
+                            metric_text(best.score)));
 }
 
 std::string digest_note(const World& world, const TrainOptions& options, const Trainer& trainer) {

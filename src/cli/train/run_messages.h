@@ -27,7 +27,7 @@ std::string few_steps_warning(const TrainOptions& options, std::uint64_t samples
 void print_start(const World& world, const TrainOptions& options, const RunPlace& place,
                  const Trainer& trainer, std::uint64_t samples);
 
-void print_best(const TrainOptions& options, Task task, const Trainer& trainer);
+void print_best(const TrainOptions& options, const Trainer& trainer);
 
 /// Facts that a digest depends on, beside the options that change the training.
 std::string digest_note(const World& world, const TrainOptions& options, const Trainer& trainer);

@@ -291,7 +291,7 @@ void TrainingRun::finish() {
   }
   recorder.on_event(EndReport{.digest = trainer_.digest(), .note = digest_note(world_, options_, trainer_)});
   recorder.flush();
-  print_best(options_, data_.train->task(), trainer_);
+  print_best(options_, trainer_);
   recorder.rethrow();
 }
 

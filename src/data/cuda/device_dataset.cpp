@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "data/feed/target.h"
 #include "lockstep/error.h"
 
 namespace lockstep::cuda {
@@ -18,6 +19,16 @@ std::vector<std::int32_t> labels_of(const Dataset& dataset) {
   std::vector<std::int32_t> labels(dataset.size());
   for (std::uint64_t id = 0; id < labels.size(); ++id) labels[id] = dataset.label(id);
   return labels;
+}
+
+std::vector<float> targets_of(const Dataset& dataset) {
+  std::vector<float> targets;
+  if (target_count(dataset) == 0) return targets;
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
+    const std::span<const float> values = dataset.targets(id);
+    targets.insert(targets.end(), values.begin(), values.end());
+  }
+  return targets;
 }
 
 /// Copies all samples to `to`, through host memory with fast copies to the device.
@@ -49,13 +60,15 @@ bool runs_on_device(const Dataset& dataset, const AugmentOptions& augment) {
 }
 
 std::size_t DeviceDataset::bytes(const Dataset& dataset) {
-  return dataset.size() * (sample_bytes(dataset) + sizeof(std::int32_t));
+  return dataset.size() *
+         (sample_bytes(dataset) + sizeof(std::int32_t) + target_count(dataset) * sizeof(float));
 }
 
 DeviceDataset::DeviceDataset(Device& device, const Dataset& dataset)
     : sample_bytes_(sample_bytes(dataset)),
       samples_(device.allocate(dataset.size() * sample_bytes_)),
-      labels_(device, std::span<const std::int32_t>(labels_of(dataset))) {
+      labels_(device, std::span<const std::int32_t>(labels_of(dataset))),
+      targets_(device, std::span<const float>(targets_of(dataset))) {
   copy_samples(device, dataset, samples_.data());
 }
 

@@ -15,13 +15,17 @@ class DeviceDataset {
   DeviceDataset(Device& device, const Dataset& dataset);
 
   SampleArray array() const {
-    return {.samples = samples_.data(), .sample_bytes = sample_bytes_, .labels = labels_.data()};
+    return {.samples = samples_.data(),
+            .sample_bytes = sample_bytes_,
+            .labels = labels_.data(),
+            .targets = targets_.data()};
   }
 
  private:
   std::size_t sample_bytes_;
   Buffer samples_;
   Table<std::int32_t> labels_;
+  Table<float> targets_;
 };
 
 }  // namespace lockstep::cuda

@@ -14,11 +14,12 @@
 /// Micro-batches on a GPU, with the bits of data/feed/micro_batch_reader.h. All addresses are the device's.
 namespace lockstep::cuda {
 
-/// A data set's contiguous samples, and their labels.
+/// A data set's contiguous samples, and their labels or targets.
 struct SampleArray {
   const std::byte* samples = nullptr;
   std::size_t sample_bytes = 0;
   const std::int32_t* labels = nullptr;
+  const float* targets = nullptr;  ///< [sample][target]; null: labels are the targets
 };
 
 /// Whether samples can be held in the device's memory and augmented there: they are not files, and no

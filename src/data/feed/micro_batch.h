@@ -26,15 +26,23 @@ struct SampleFormat {
   std::size_t sample_bytes() const { return shape.size() * (floats ? sizeof(float) : 1); }
 };
 
+/// What a network is to predict for a sample: its class, or, for other tasks than classification, numbers.
+struct Target {
+  std::int32_t label = 0;
+  const float* values = nullptr;
+};
+
 /// View of a micro-batch in memory of the host or a device. MicroBatchRule decides its samples and their
 /// partners. If samples are mixed, the network's input is fma(share, own, (1 - share) * partner), and the
-/// target is the same mixture of labels.
+/// target is the same mixture of labels or targets.
 struct MicroBatch {
   std::uint32_t size = 0;                  ///< number of samples
   const std::byte** samples = nullptr;     ///< [sample] addresses
   std::uint64_t* ids = nullptr;            ///< [sample]
   std::int32_t* labels = nullptr;          ///< [sample]
   std::int32_t* partner_labels = nullptr;  ///< [sample]; null: samples are not mixed
+  float* targets = nullptr;                ///< [sample][target]; null: labels are the targets
+  std::uint32_t target_count = 0;          ///< targets of a sample
   float* shares = nullptr;  ///< [sample] share of the sample itself, in [0, 1]; null: samples are not mixed
   RandomKey* random = nullptr;  ///< a single one
 
@@ -46,14 +54,17 @@ struct MicroBatch {
 /// micro-batch needs the beginning of the block only.
 class MicroBatchLayout {
  public:
-  /// Layout for up to `capacity` samples of `sample_bytes` bytes; 0 bytes: samples are stored elsewhere.
-  MicroBatchLayout(std::size_t capacity, std::size_t sample_bytes, bool mixes)
+  /// Layout for up to `capacity` samples of `sample_bytes` bytes, with `targets` numbers as targets each; 0
+  /// bytes: samples are stored elsewhere.
+  MicroBatchLayout(std::size_t capacity, std::size_t sample_bytes, bool mixes, std::size_t targets = 0)
       : sample_bytes_(sample_bytes),
         ids_(after(0, sizeof(RandomKey))),
         labels_(after(ids_, capacity * sizeof(std::uint64_t))),
         partner_labels_(after(labels_, capacity * sizeof(std::int32_t))),
         shares_(after(partner_labels_, mixes ? capacity * sizeof(std::int32_t) : 0)),
-        samples_(after(shares_, mixes ? capacity * sizeof(float) : 0)),
+        targets_(after(shares_, mixes ? capacity * sizeof(float) : 0)),
+        samples_(after(targets_, capacity * targets * sizeof(float))),
+        target_count_(static_cast<std::uint32_t>(targets)),
         mixes_(mixes) {}
 
   /// Bytes of the beginning of a block with `samples` samples.
@@ -68,6 +79,8 @@ class MicroBatchLayout {
     batch.labels = reinterpret_cast<std::int32_t*>(block + labels_);
     if (mixes_) batch.partner_labels = reinterpret_cast<std::int32_t*>(block + partner_labels_);
     if (mixes_) batch.shares = reinterpret_cast<float*>(block + shares_);
+    if (target_count_ > 0) batch.targets = reinterpret_cast<float*>(block + targets_);
+    batch.target_count = target_count_;
     batch.random = reinterpret_cast<RandomKey*>(block);
     return batch;
   }
@@ -78,7 +91,8 @@ class MicroBatchLayout {
   }
 
   std::size_t sample_bytes_;
-  std::size_t ids_, labels_, partner_labels_, shares_, samples_;
+  std::size_t ids_, labels_, partner_labels_, shares_, targets_, samples_;
+  std::uint32_t target_count_;
   bool mixes_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "data/feed/target.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -11,7 +12,7 @@ MicroBatchReader::MicroBatchReader(const Dataset& dataset, const Transform& tran
     : dataset_(dataset),
       bad_(bad),
       reader_(dataset, transform),
-      layout_(capacity, reader_.sample_bytes(), transform.mixes()),
+      layout_(capacity, reader_.sample_bytes(), transform.mixes(), target_count(dataset)),
       block_((layout_.bytes(capacity) + sizeof(CacheLine) - 1) / sizeof(CacheLine)),
       samples_(capacity),
       batch_(layout_.arrays(block_.data()->bytes, 0)) {
@@ -32,7 +33,7 @@ const MicroBatch& MicroBatchReader::read(const MicroBatchRule& rule, std::uint32
   }
   const float share = rule.share(number);
   for (std::uint32_t i = 0; i < batch_.size; ++i) {
-    rule.write(batch_, i, batch_.ids[i], batch_.labels[i], share);
+    rule.write(batch_, i, batch_.ids[i], target_of(dataset_, batch_.ids[i]), share);
   }
   return batch_;
 }
@@ -50,7 +51,6 @@ void MicroBatchReader::add_zeros(std::uint64_t id) {
 void MicroBatchReader::append(std::uint64_t id, const std::byte* sample) {
   const std::uint32_t i = batch_.size;
   batch_.samples[i] = sample;
-  batch_.labels[i] = dataset_.label(id);
   batch_.ids[i] = id;
   ++batch_.size;
 }

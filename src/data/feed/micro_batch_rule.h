@@ -76,14 +76,17 @@ struct MicroBatchRule {
   LOCKSTEP_HD static std::uint32_t partner(std::uint32_t i, std::uint32_t size) { return size - 1 - i; }
 
   /// Writes entry `i`, except the sample's address. Different entries may be written by different threads.
-  LOCKSTEP_HD void write(const MicroBatch& batch, std::uint32_t i, std::uint64_t id, std::int32_t label,
+  LOCKSTEP_HD void write(const MicroBatch& batch, std::uint32_t i, std::uint64_t id, const Target& target,
                          float share) const {
     if (i == 0) *batch.random = {.seed = seed, .epoch = epoch};
     batch.ids[i] = id;
-    batch.labels[i] = label;
+    batch.labels[i] = target.label;
+    for (std::uint32_t k = 0; k < batch.target_count; ++k) {
+      batch.targets[std::size_t{i} * batch.target_count + k] = target.values[k];
+    }
     if (!batch.mixes()) return;
     batch.shares[i] = share;
-    batch.partner_labels[partner(i, batch.size)] = label;
+    batch.partner_labels[partner(i, batch.size)] = target.label;
   }
 };
 

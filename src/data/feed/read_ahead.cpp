@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "data/feed/target.h"
 #include "device/cpu/pinning.h"
 #include "lockstep/error.h"
 
@@ -31,7 +32,8 @@ void ReadAhead::Failures::add(const Failures& other) {
 
 ReadAhead::ReadAhead(Device& device, const Loader& loader, int threads)
     : loader_(loader),
-      layout_(loader.micro_batch(), loader.transform().format().sample_bytes(), loader.transform().mixes()),
+      layout_(loader.micro_batch(), loader.transform().format().sample_bytes(), loader.transform().mixes(),
+              target_count(loader.dataset())),
       part_samples_(samples_of_part(loader.micro_batch(), static_cast<std::uint64_t>(threads))),
       // One micro-batch is used while the next is read; small ones need more slots to occupy all threads.
       slots_(2 + static_cast<std::size_t>(threads) / loader.micro_batch()) {
@@ -163,7 +165,7 @@ ReadAhead::Failures ReadAhead::read(SampleReader& reader, const Part& part) cons
   for (std::uint64_t i = part.begin; i < part.end; ++i) {
     try {
       const std::uint64_t id = rule_.id(range.first + i);
-      rule_.write(batch, static_cast<std::uint32_t>(i), id, loader_.dataset().label(id), share);
+      rule_.write(batch, static_cast<std::uint32_t>(i), id, target_of(loader_.dataset(), id), share);
       read_sample(reader, id, layout_.sample(part.slot->memory.data(), i));
     } catch (...) {
       failures.add({.count = 1, .first = i, .error = std::current_exception()});

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <utility>
 
 #include "core/files/folder.h"
@@ -19,12 +21,10 @@ namespace {
 
 class CsvDataset : public Dataset {
  public:
-  CsvDataset(const TableEncoding& encoding, EncodedTable table, std::vector<int> labels,
-             std::vector<std::string> classes)
+  CsvDataset(const TableEncoding& encoding, EncodedTable table, RowTargets targets)
       : encoding_(encoding),
         table_(std::move(table)),
-        labels_(std::move(labels)),
-        classes_(std::move(classes)),
+        targets_(std::move(targets)),
         elements_(encoding.elements()),
         codes_are_elements_(encoding.codes_are_elements()) {
     std::vector<std::string>().swap(table_.labels.texts);
@@ -32,7 +32,8 @@ class CsvDataset : public Dataset {
 
   std::uint64_t size() const override { return table_.rows(); }
   Shape shape() const override { return {.channels = static_cast<int>(elements_)}; }
-  int classes() const override { return static_cast<int>(classes_.size()); }
+  int classes() const override { return static_cast<int>(targets_.names.size()); }
+  Task task() const override { return targets_.task; }
   Encoding encoding() const override { return Encoding::floats; }
   std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
     const std::span<const float> codes = table_.codes[id];
@@ -43,11 +44,15 @@ class CsvDataset : public Dataset {
     encoding_.write_elements(codes, elements);
     return bytes_of(elements);
   }
-  int label(std::uint64_t id) const override { return labels_.empty() ? 0 : labels_[id]; }
+  int label(std::uint64_t id) const override { return targets_.labels.empty() ? 0 : targets_.labels[id]; }
+  std::span<const float> targets(std::uint64_t id) const override {
+    return targets_.numbers.empty() ? std::span<const float>() : std::span(targets_.numbers).subspan(id, 1);
+  }
+  TargetScale target_scale() const override { return targets_.scale; }
   std::string sample_name(std::uint64_t id) const override {
     return fmt::format("{}: line {}", table_.labels.file, table_.labels.lines[id]);
   }
-  std::vector<std::string> class_names() const override { return classes_; }
+  std::vector<std::string> class_names() const override { return targets_.names; }
   std::vector<std::string> warnings() const override { return table_.warnings; }
   const TableEncoding* table_encoding() const override { return &encoding_; }
 
@@ -59,8 +64,7 @@ class CsvDataset : public Dataset {
 
   TableEncoding encoding_;
   EncodedTable table_;  ///< without the texts of the labels
-  std::vector<int> labels_;
-  std::vector<std::string> classes_;
+  RowTargets targets_;
   std::size_t elements_;
   bool codes_are_elements_;
 };
@@ -102,7 +106,7 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
     CsvTable train = parse_csv_table(CsvFile(train_file).reader(), columns);
     CsvTable test = split_off_test_rows(train, options.test_fraction);
     const TableEncoding encoding = fit_table_encoding(train);
-    return make_csv_datasets(encoding, encode_table(std::move(train), encoding),
+    return make_csv_datasets(options.task, encoding, encode_table(std::move(train), encoding),
                              encode_table(std::move(test), encoding));
   }
   if (!has_test_file && file_kind(train_file) != FileKind::missing) {
@@ -117,15 +121,57 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
   CsvTable train = parse_csv_table(CsvFile(train_file).reader(), columns);
   const TableEncoding encoding = fit_table_encoding(train);
   EncodedTable encoded = encode_table(std::move(train), encoding);
-  return make_csv_datasets(encoding, std::move(encoded),
+  return make_csv_datasets(options.task, encoding, std::move(encoded),
                            read_encoded_table(CsvFile(test_file).reader(), encoding, encoding.label_column));
+}
+
+[[noreturn]] void fail_labels(const RowLabels& labels, const std::string& what) {
+  throw Error(Category::data, fmt::format("{}: column {}: {}", labels.file, in_quotes(labels.column), what));
+}
+
+/// Names of the classes of the training rows.
+std::vector<std::string> class_names_of(const RowLabels& labels) {
+  std::vector<std::string> names = sorted_classes(labels.texts);
+  if (names.size() == 1) {
+    fail_labels(labels, fmt::format("only one class, {}, in all training rows", in_quotes(names[0])));
+  }
+  return names;
+}
+
+RowTargets classes_of(const RowLabels& labels, const std::vector<std::string>& names) {
+  return {.names = names, .labels = class_numbers(labels, names)};
+}
+
+/// Mean and deviation of the training rows' numbers.
+TargetScale scale_of(const RowLabels& labels) {
+  const std::vector<double> numbers = label_numbers(labels);
+  const auto count = static_cast<double>(numbers.size());
+  TargetScale scale{.mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / count};
+  double squares = 0.0;
+  for (const double number : numbers) squares += (number - scale.mean) * (number - scale.mean);
+  scale.deviation = std::sqrt(squares / count);
+  if (!std::isfinite(scale.deviation)) fail_labels(labels, "its numbers are too large");
+  // Rounding may leave a tiny deviation of equal numbers.
+  if (scale.deviation <= 1e-12 * std::fabs(scale.mean)) {
+    fail_labels(labels, fmt::format("the number to predict is {} in all training rows", numbers[0]));
+  }
+  return scale;
+}
+
+RowTargets numbers_of(const RowLabels& labels, const TargetScale& scale) {
+  RowTargets targets{.task = Task::regression, .names = {labels.column}, .scale = scale};
+  for (const double number : label_numbers(labels)) {
+    targets.numbers.push_back(
+        static_cast<float>(std::clamp((number - scale.mean) / scale.deviation, -3e38, 3e38)));
+  }
+  return targets;
 }
 
 }  // namespace
 
 std::unique_ptr<Dataset> make_csv_dataset(const TableEncoding& encoding, EncodedTable table,
-                                          std::vector<int> labels, std::vector<std::string> classes) {
-  return std::make_unique<CsvDataset>(encoding, std::move(table), std::move(labels), std::move(classes));
+                                          RowTargets targets) {
+  return std::make_unique<CsvDataset>(encoding, std::move(table), std::move(targets));
 }
 
 CsvTable split_off_test_rows(CsvTable& table, double fraction) {
@@ -156,17 +202,14 @@ CsvTable split_off_test_rows(CsvTable& table, double fraction) {
   return test;
 }
 
-DatasetPair make_csv_datasets(const TableEncoding& encoding, EncodedTable train,
+DatasetPair make_csv_datasets(Task task, const TableEncoding& encoding, EncodedTable train,
                               std::optional<EncodedTable> test) {
-  const std::vector<std::string> classes = sorted_classes(train.labels.texts);
-  if (classes.size() == 1) {
-    throw Error(Category::data,
-                fmt::format("{}: column {}: only one class, {}, in all training rows", train.labels.file,
-                            in_quotes(train.labels.column), in_quotes(classes[0])));
-  }
+  const bool numbers = task == Task::regression;
+  const TargetScale scale = numbers ? scale_of(train.labels) : TargetScale();
+  const std::vector<std::string> names = numbers ? std::vector<std::string>() : class_names_of(train.labels);
   const auto dataset_of = [&](EncodedTable table) {
-    std::vector<int> labels = class_numbers(table.labels, classes);
-    return make_csv_dataset(encoding, std::move(table), std::move(labels), classes);
+    RowTargets targets = numbers ? numbers_of(table.labels, scale) : classes_of(table.labels, names);
+    return make_csv_dataset(encoding, std::move(table), std::move(targets));
   };
   DatasetPair pair;
   pair.train = dataset_of(std::move(train));
@@ -184,6 +227,9 @@ DatasetPair open_csv(const World& world, const DatasetOptions& options) {
                   "data set 'csv' has no default folder: name that of train.csv and test.csv", "data-dir");
     }
     check_train_file(options.directory);
+    if (options.task == Task::multilabel) {
+      throw Error(Category::usage, "a table has one label column: classification or regression", "task");
+    }
     pair = open_tables(options.directory, options);
   });
   return pair;

@@ -11,14 +11,23 @@
 
 namespace lockstep {
 
-/// Data set of a table's rows, as samples of `encoding`. `labels`: [row], in [0, number of classes); empty:
-/// the table has no labels, and each row has label 0.
-std::unique_ptr<Dataset> make_csv_dataset(const TableEncoding& encoding, EncodedTable table,
-                                          std::vector<int> labels, std::vector<std::string> classes);
+/// What is to be predicted of a table's rows.
+struct RowTargets {
+  Task task = Task::classification;
+  std::vector<std::string> names = {};  ///< of the classes, or of the number to predict
+  std::vector<int> labels = {};         ///< classification: [row], in [0, number of names); empty: all 0
+  std::vector<float> numbers = {};      ///< regression: [row], in the unit of `scale`
+  TargetScale scale = {};
+};
 
-/// Data sets of tables in the encoding of the training rows. Throws Error(data) if `train` has a single
-/// class, or another part has a class that `train` lacks (naming its line).
-DatasetPair make_csv_datasets(const TableEncoding& encoding, EncodedTable train,
+/// Data set of a table's rows, as samples of `encoding`.
+std::unique_ptr<Dataset> make_csv_dataset(const TableEncoding& encoding, EncodedTable table,
+                                          RowTargets targets);
+
+/// Data sets of tables in the encoding of the training rows. Throws Error(data) for classification if `train`
+/// has a single class, or another part has a class that `train` lacks (naming its line); for regression if a
+/// label is not a number (naming its line), or all of `train` are equal or too large to be squared and added.
+DatasetPair make_csv_datasets(Task task, const TableEncoding& encoding, EncodedTable train,
                               std::optional<EncodedTable> test);
 
 /// Moves the rows whose hashed number, in [0, 1), is below `fraction` to a second table. Throws Error(data)

@@ -27,6 +27,11 @@ class Subset final : public Dataset {
     return whole_.sample(permutation_(first_ + id), buffer);
   }
   int label(std::uint64_t id) const override { return whole_.label(permutation_(first_ + id)); }
+  Task task() const override { return whole_.task(); }
+  std::span<const float> targets(std::uint64_t id) const override {
+    return whole_.targets(permutation_(first_ + id));
+  }
+  TargetScale target_scale() const override { return whole_.target_scale(); }
   std::string fingerprint() const override {
     return Fingerprint(*this).add(first_).add(whole_.fingerprint()).text();
   }

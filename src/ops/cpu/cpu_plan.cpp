@@ -34,7 +34,7 @@ CpuPlan::CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOption
                             .level = level,
                             .position = position}));
   }
-  loss_ = plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, options.label_smoothing, level);
+  loss_ = plan_loss(graph_.nodes[at(graph_.output)].shape, options, level);
   memory_ = lay_out_workspace(graph_, options_, flow_, needed_bytes());
 }
 

@@ -59,8 +59,7 @@ void CudaPlan::compile_for(int samples) {
                                         .dnn = *dnn_,
                                         .position = static_cast<int>(operations.nodes.size())}));
   }
-  operations.loss =
-      plan_cross_entropy(graph_.nodes[at(graph_.output)].shape, samples, options_.label_smoothing, type_);
+  operations.loss = plan_loss(graph_.nodes[at(graph_.output)].shape, samples, options_, type_);
   joins_ = find_joins(operations);  // the same for any number of samples
   operations_.emplace(samples, std::move(operations));
   memory_ = lay_out_workspace(graph_, options_, flow_, needed_bytes());

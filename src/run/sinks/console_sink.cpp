@@ -7,6 +7,7 @@
 
 #include "core/message.h"
 #include "lockstep/error.h"
+#include "run/sinks/progress_text.h"
 
 namespace lockstep {
 
@@ -15,7 +16,7 @@ std::string epoch_line(const EpochReport& event, SampleKind kind) {
     std::string text;
     for (const Metric& metric : metrics_of(evaluation.task)) {
       if (metric.in_epochs)
-        text += fmt::format("  {} {} {:.4f}", name, metric.label, evaluation.*metric.value);
+        text += fmt::format("  {} {} {}", name, metric.label, metric_text(evaluation.*metric.value));
     }
     return text;
   };

@@ -35,9 +35,9 @@ void LogSink::add(const StepReport& step) {
   const auto samples = static_cast<double>(samples_);
   const std::string norm =
       step.gradient_norm == 0.0 ? "" : fmt::format("  gradient norm {:.4g}", step.gradient_norm);
-  write_(fmt::format("{}{}  loss {:.4f}  lr {:.4g}{}  {:.0f} {}{}", prefix_, position_text(step),
-                     loss_ / samples, step.learning_rate, norm, samples / seconds_, speed_unit(kind_),
-                     time_left_text(step, seconds_left(step, now))));
+  write_(fmt::format("{}{}  loss {}  lr {:.4g}{}  {:.0f} {}{}", prefix_, position_text(step),
+                     metric_text(loss_ / samples), step.learning_rate, norm, samples / seconds_,
+                     speed_unit(kind_), time_left_text(step, seconds_left(step, now))));
   line_at_ = now;
   wrote_ = true;
   samples_ = 0;

@@ -17,8 +17,8 @@ constexpr const char* clear_line = "\r\x1b[K";
 
 std::string progress_line(const StepReport& event, double samples_per_second, double seconds_left,
                           SampleKind kind) {
-  return fmt::format("{}  {:.0f} {}  loss {:.4f}{}", position_text(event), samples_per_second,
-                     speed_unit(kind), event.loss, time_left_text(event, seconds_left));
+  return fmt::format("{}  {:.0f} {}  loss {}{}", position_text(event), samples_per_second, speed_unit(kind),
+                     metric_text(event.loss), time_left_text(event, seconds_left));
 }
 
 // The first line waits, too, so that a run of a few steps shows none.

@@ -19,6 +19,12 @@ std::string time_left_text(const StepReport& step, double seconds_left) {
   return fmt::format("  {}:{:02}:{:02} left", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
+std::string metric_text(double value) {
+  const double size = std::fabs(value);
+  const bool fixed = !std::isfinite(value) || value == 0.0 || (size >= 5e-5 && size < 1e5);
+  return fixed ? fmt::format("{:.4f}", value) : fmt::format("{:.5g}", value);
+}
+
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

@@ -20,6 +20,9 @@ std::string position_text(const StepReport& step);
 /// "  1:23 left"; "" if the number of steps, or the time, is unknown.
 std::string time_left_text(const StepReport& step, double seconds_left);
 
+/// A loss or metric: with four decimals, or five significant digits if these do not suit its size.
+std::string metric_text(double value);
+
 /// Number of steps after `step`; 0: none, or unknown.
 inline double steps_left(const StepReport& step) {
   return step.steps > step.step ? static_cast<double>(step.steps - step.step) : 0.0;

@@ -1,3 +1,4 @@
+#include "data/feed/target.h"
 #include "device/cuda/cuda_device.h"
 #include "train/cuda/feed.h"
 #include "train/cuda/image_tables.h"
@@ -12,7 +13,8 @@ class DeviceFeed final : public Feed {
         array_(dataset.array()),
         log_(log),
         images_(options),
-        layout_(options.loader.micro_batch(), 0, options.loader.transform().mixes()),
+        layout_(options.loader.micro_batch(), 0, options.loader.transform().mixes(),
+                target_count(options.loader.dataset())),
         block_(options.device.allocate(layout_.bytes(0))),
         samples_(options.device.allocate(options.loader.micro_batch() * sizeof(const std::byte*))),
         placements_(options.device.allocate(options.loader.micro_batch() * sizeof(PixelPlacement))),

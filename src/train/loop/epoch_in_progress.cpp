@@ -71,9 +71,7 @@ void EpochInProgress::add(const StepTimes& times) {
       ++totals.skipped_steps;
       continue;
     }
-    totals.loss += outcome.loss;
-    totals.correct += outcome.correct;
-    totals.samples += outcome.samples;
+    totals.sums += outcome;
   }
 }
 
@@ -99,8 +97,7 @@ void EpochInProgress::pass_over(std::uint64_t to) {
 
 Evaluation EpochInProgress::training() const {
   const EpochTotals& totals = progress().epoch;
-  Evaluation evaluation =
-      evaluation_of({.loss = totals.loss, .correct = totals.correct, .samples = totals.samples});
+  Evaluation evaluation = evaluation_of(totals.sums, parts_.run.train);
   evaluation.skipped = totals.skipped;
   return evaluation;
 }
@@ -109,7 +106,7 @@ void EpochInProgress::check() const {
   const auto& [session, run, steps, state, hooks, checkpointer] = parts_;
   const int epoch = parts_.position().epoch();
   const EpochTotals& totals = progress().epoch;
-  if (totals.skipped_steps == 0 || totals.samples > 0) {
+  if (totals.skipped_steps == 0 || totals.sums.samples > 0) {
     check_read(session.world(), training(), fmt::format("training samples of epoch {}", epoch));
   }
   if (!parts_.position().whole_epochs()) return;

@@ -15,7 +15,7 @@ void StepReports::report_steps() const {
   const InStage in(watch_of(parts_.session.world()), Stage::report);  // observers may wait for files
   const std::span<const StepOutcome> outcomes = parts_.steps.outcomes();
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const Evaluation means = evaluation_of(outcomes[i]);
+    const Evaluation means = evaluation_of(outcomes[i], parts_.run.train);
     const StepInput& input = parts_.steps.inputs()[i];
     parts_.hooks.on_event(StepReport{.epoch = static_cast<int>(input.epoch) + 1,
                                      .epochs = parts_.run.options.epochs,

@@ -12,12 +12,7 @@ namespace lockstep {
 
 StepOutcome outcome_of(std::span<const LeafResult> results) {
   StepOutcome sum;
-  for (const LeafResult& result : results) {
-    sum.loss += result.loss;
-    sum.correct += result.correct;
-    sum.correct5 += result.correct5;
-    sum.samples += result.samples;
-  }
+  for (const LeafResult& result : results) sum += result;
   if (sum.samples > 0) sum.gradient_scale = 1.0F / static_cast<float>(sum.samples);
   sum.statistic_scale = sum.gradient_scale;
   sum.updates = sum.samples > 0 && std::isfinite(sum.loss) ? 1 : 0;
@@ -39,9 +34,18 @@ std::span<const Metric> metrics_of(Task task) {
   static constexpr std::array classification{
       loss, Metric{"accuracy", "acc", "Accuracy", &Evaluation::accuracy},
       Metric{"top5_accuracy", "top-5 acc", "Top-5 accuracy", &Evaluation::top5, false}};
+  static constexpr std::array regression{
+      loss, Metric{"r2", "r2", "R2: share of the variance explained", &Evaluation::r2},
+      Metric{"mae", "mae", "Mean absolute error", &Evaluation::mae}};
+  static constexpr std::array multilabel{
+      loss, Metric{"accuracy", "acc", "Accuracy over all labels", &Evaluation::accuracy}};
   switch (task) {
     case Task::classification:
       return classification;
+    case Task::regression:
+      return regression;
+    case Task::multilabel:
+      return multilabel;
   }
   throw Error(Category::internal, "unknown task");
 }
@@ -50,13 +54,37 @@ const Metric& score_of(Task task) { return metrics_of(task)[1]; }
 
 double Evaluation::score() const { return this->*score_of(task).value; }
 
-Evaluation evaluation_of(const StepOutcome& outcome) {
-  const auto count = static_cast<double>(std::max<std::uint64_t>(1, outcome.samples));
-  return {.task = Task::classification,
-          .samples = outcome.samples,
-          .loss = outcome.loss / count,
-          .accuracy = static_cast<double>(outcome.correct) / count,
-          .top5 = static_cast<double>(outcome.correct5) / count};
+namespace {
+
+/// Share of the variance of the targets that the outputs explain: 1 - squared errors / squared distances of
+/// the targets from their mean. Of equal targets: 1 if there is no error, else 0.
+double r2_of(const LossSums& sums, double count) {
+  const double distances = sums.squared_target - sums.target * sums.target / count;
+  const bool equal = !(distances > 1e-12 * sums.squared_target);  // but for rounding
+  if (equal && std::isfinite(sums.loss)) return sums.loss > 0.0 ? 0.0 : 1.0;
+  return 1.0 - sums.loss / distances;
+}
+
+}  // namespace
+
+Evaluation evaluation_of(const LossSums& sums, const Dataset& dataset) {
+  const auto count = static_cast<double>(std::max<std::uint64_t>(1, sums.samples));
+  const double unit = dataset.target_scale().deviation;
+  Evaluation result{.task = dataset.task(), .samples = sums.samples, .loss = unit * unit * sums.loss / count};
+  switch (dataset.task()) {
+    case Task::classification:
+      result.accuracy = static_cast<double>(sums.correct) / count;
+      result.top5 = static_cast<double>(sums.correct5) / count;
+      break;
+    case Task::regression:
+      result.mae = unit * sums.absolute_error / count;
+      result.r2 = r2_of(sums, count);
+      break;
+    case Task::multilabel:
+      result.accuracy = static_cast<double>(sums.correct) / (count * dataset.classes());
+      break;
+  }
+  return result;
 }
 
 }  // namespace lockstep

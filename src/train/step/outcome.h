@@ -3,6 +3,7 @@
 #include <span>
 
 #include "core/step_state.h"
+#include "lockstep/dataset.h"
 #include "lockstep/reports.h"
 #include "ops/plan.h"
 
@@ -15,7 +16,8 @@ StepOutcome outcome_of(std::span<const LeafResult> results);
 /// Whether the loss and, where it was requested, the norm of the gradient are finite.
 bool is_finite(const StepOutcome& outcome);
 
-/// Evaluation with means over the samples that were computed; without any: 0.
-Evaluation evaluation_of(const StepOutcome& outcome);
+/// Evaluation with means over the samples of `dataset` that were computed, in the unit of its targets;
+/// without any: 0.
+Evaluation evaluation_of(const LossSums& sums, const Dataset& dataset);
 
 }  // namespace lockstep

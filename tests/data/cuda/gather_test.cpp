@@ -8,6 +8,7 @@
 #include "data/cuda/device_dataset.h"
 #include "data/feed/loader.h"
 #include "data/feed/micro_batch_reader.h"
+#include "data/feed/target.h"
 #include "lockstep/sampler.h"
 #include "ops/cpu/level.h"
 #include "ops/cpu/op.h"
@@ -22,8 +23,10 @@ using lockstep::test::DeviceArray;
 using lockstep::test::run_kernels;
 
 /// Samples of pixels, or of floats from -1 to 1.
-test::Synthetic make_samples(std::uint64_t size, Shape shape, Encoding encoding) {
+test::Synthetic make_samples(std::uint64_t size, Shape shape, Encoding encoding,
+                             Task task = Task::classification) {
   test::Synthetic set(size, shape, 10);
+  set.set_task(task);
   set.kind = encoding;
   if (encoding != Encoding::floats) return set;
   set.change = [](std::uint64_t /*id*/, std::vector<std::uint8_t>& bytes) {
@@ -43,6 +46,7 @@ struct Case {
   InputOptions input = {};
   AugmentOptions augment = {};
   bool training = true;
+  Task task = Task::classification;
 };
 
 constexpr std::uint64_t seed = 77;
@@ -71,13 +75,13 @@ class Gathering {
  public:
   explicit Gathering(const Case& given)
       : case_(given),
-        dataset_(make_samples(size, given.shape, given.encoding)),
+        dataset_(make_samples(size, given.shape, given.encoding, given.task)),
         loader_(dataset_, micro_batch, given.input, given.augment, given.training ? seed : 0),
         bad_(true),
         reader_(dataset_, loader_.transform(), bad_, micro_batch),
         device_(make_cuda_device()),
         on_device_(*device_, dataset_),
-        layout_(micro_batch, 0, loader_.transform().mixes()),
+        layout_(micro_batch, 0, loader_.transform().mixes(), target_count(dataset_)),
         block_(*device_, layout_.bytes(0)) {}
 
   void check_epoch(std::uint32_t epoch) {
@@ -121,6 +125,8 @@ class Gathering {
     const MicroBatch actual = layout_.arrays(fetched.data(), samples);
     expect_equal(actual.ids, expected.ids, samples);
     expect_equal(actual.labels, expected.labels, samples);
+    ASSERT_EQ(actual.target_count, expected.target_count);
+    expect_equal(actual.targets, expected.targets, samples * actual.target_count);
     ASSERT_EQ(actual.mixes(), expected.mixes());
     if (actual.mixes()) {
       expect_equal(actual.partner_labels, expected.partner_labels, samples);
@@ -224,6 +230,8 @@ INSTANTIATE_TEST_SUITE_P(
                            .input = {.mean = {0.1, 0.2, 0.3}, .deviation = {0.3}},
                            .augment = {.crop_padding = 2, .hflip = 0.5, .cutout = 4, .mixup = 0.4}},
                       Case{.name = "mixup", .augment = {.mixup = 0.2}},
+                      Case{.name = "regression", .training = false, .task = Task::regression},
+                      Case{.name = "multilabel", .augment = {.mixup = 0.2}, .task = Task::multilabel},
                       Case{.name = "mixup_above_one", .augment = {.mixup = 3.0}},
                       Case{.name = "floats", .shape = {21}, .target = {21}, .encoding = Encoding::floats},
                       Case{.name = "floats_all",
@@ -244,6 +252,8 @@ TEST(DataSets, RunOnTheDeviceUnlessTheyAreFilesOrNewPixelsAreComputed) {
   EXPECT_FALSE(runs_on_device(pixels, {.random_resized_crop = true}));
   EXPECT_FALSE(runs_on_device(make_samples(1, grey, Encoding::image_file), {}));
   EXPECT_EQ(DeviceDataset::bytes(floats), grey.size() * 4 + 4);
+  EXPECT_EQ(DeviceDataset::bytes(make_samples(1, grey, Encoding::floats, Task::multilabel)),
+            grey.size() * 4 + 4 + 10 * 4);
 }
 
 }  // namespace

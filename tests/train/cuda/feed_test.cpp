@@ -42,6 +42,9 @@ struct Fed {
         copy(plan.images(workspace.data()), image_bytes);
         copy(batch.ids, batch.size * sizeof *batch.ids);
         copy(batch.labels, batch.size * sizeof *batch.labels);
+        if (batch.target_count > 0) {
+          copy(batch.targets, batch.size * batch.target_count * sizeof *batch.targets);
+        }
         copy(&batch.random->seed, sizeof batch.random->seed);
         copy(&batch.random->epoch, sizeof batch.random->epoch);
         if (!batch.mixes()) continue;
@@ -72,8 +75,9 @@ TEST(Feed, OfTheHostBringsWhatOneOfTheDeviceBrings) {
   const SampleRange all{0, test::test_set().size()};
   fake_cuda::run_clock(true);
   for (const bool training : {false, true}) {
-    Loader loader(test::test_set(), 16,
-                  training ? InputOptions{.mean = {0.3}, .deviation = {0.4}} : InputOptions{},
+    test::Synthetic dataset = test::test_set();
+    dataset.set_task(training ? Task::multilabel : Task::classification);
+    Loader loader(dataset, 16, training ? InputOptions{.mean = {0.3}, .deviation = {0.4}} : InputOptions{},
                   training ? AugmentOptions{.crop_padding = 1, .hflip = 0.5, .cutout = 3, .mixup = 0.2}
                            : AugmentOptions{},
                   9);

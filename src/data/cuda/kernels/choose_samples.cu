@@ -30,7 +30,8 @@ struct ChooseSamples {
 
   LOCKSTEP_HD Wide term(const Place& place, std::size_t i) const {
     const std::uint64_t id = place.rule.id(place.first + i);
-    place.rule.write(draw.batch, static_cast<std::uint32_t>(i), id, draw.array.labels[id], place.share);
+    const Target target{draw.array.labels[id], draw.array.targets + id * draw.batch.target_count};
+    place.rule.write(draw.batch, static_cast<std::uint32_t>(i), id, target, place.share);
     draw.batch.samples[i] = draw.array.samples + id * draw.array.sample_bytes;
     draw.placements[i] = place.rule.placement(id);
     return hash_integer(id);

@@ -17,12 +17,7 @@ struct ConcludeLeaves {
 
   LOCKSTEP_HD void operator()(std::size_t) const {
     StepOutcome sum{};
-    for (std::uint32_t i = 0; i < leaves; ++i) {
-      sum.loss += results[i].loss;
-      sum.correct += results[i].correct;
-      sum.correct5 += results[i].correct5;
-      sum.samples += results[i].samples;
-    }
+    for (std::uint32_t i = 0; i < leaves; ++i) sum += results[i];
     if (!stops || positions[0] == 0) *stopped = 0;
     if (!std::isfinite(sum.loss)) *stopped = 1;
     if (sum.samples > 0) {

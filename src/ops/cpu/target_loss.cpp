@@ -1,0 +1,53 @@
+#include "ops/cpu/kernels/target_loss.h"
+
+#include "lockstep/error.h"
+#include "ops/cpu/op.h"
+
+namespace lockstep::cpu {
+namespace {
+
+using TargetLossKernel = void (*)(TargetLossTask&);
+
+Loss plan_target_loss(Shape logits, TargetLossKernel run) {
+  const int outputs = static_cast<int>(logits.size());
+  return [run, outputs](const LossMemory& memory) {
+    TargetLossTask task{};
+    task.samples = memory.samples;
+    task.outputs = outputs;
+    task.logits = memory.logits;
+    task.targets = memory.targets;
+    task.shares = memory.shares;
+    task.grad = memory.gradient;
+    run(task);
+    *memory.result = {.loss = task.loss,
+                      .correct = task.right,
+                      .samples = static_cast<std::uint64_t>(memory.samples),
+                      .absolute_error = task.absolute_error,
+                      .target = task.target,
+                      .squared_target = task.squared_target};
+  };
+}
+
+}  // namespace
+
+Loss plan_squared_error(Shape logits, Level level) {
+  return plan_target_loss(logits, target_loss_kernels(level).squared_error);
+}
+
+Loss plan_binary_cross_entropy(Shape logits, Level level) {
+  return plan_target_loss(logits, target_loss_kernels(level).binary_cross_entropy);
+}
+
+Loss plan_loss(Shape logits, const PlanOptions& options, Level level) {
+  switch (options.task) {
+    case Task::classification:
+      return plan_cross_entropy(logits, options.label_smoothing, level);
+    case Task::regression:
+      return plan_squared_error(logits, level);
+    case Task::multilabel:
+      return plan_binary_cross_entropy(logits, level);
+  }
+  throw Error(Category::internal, "a loss of an unknown task");
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,99 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/run_target_loss.h"
+
+/// Losses whose targets are numbers: of regression and of several labels.
+namespace lockstep::test {
+namespace {
+
+constexpr std::array tasks = {Task::regression, Task::multilabel};
+
+TEST(TargetLossReference, GradientIsTheDifferenceQuotientOfTheLoss) {
+  for (const Task task : tasks) {
+    for (const double z : {-30.0, -2.5, -0.1, 0.0, 0.3, 4.0, 25.0}) {
+      for (const double t : {0.0, 0.25, 1.0}) {
+        constexpr double step = 1e-5;
+        const double quotient =
+            (expected_loss(task, z + step, t) - expected_loss(task, z - step, t)) / (2.0 * step);
+        EXPECT_NEAR(expected_gradient(task, z, t), quotient, 1e-8 * (1.0 + std::fabs(z))) << z << " " << t;
+      }
+    }
+  }
+}
+
+class TargetLoss : public ::testing::TestWithParam<cpu::Level> {
+ protected:
+  /// Loss of one sample with one output.
+  static LeafResult result_of(Task task, double z, float t) {
+    TargetLossCase given{task, Tensor(1, {1, 1, 1}), {t}};
+    given.logits.values = {z};
+    return run_target_loss(given, GetParam()).result;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Levels, TargetLoss, ::testing::ValuesIn(cpu::available_levels()),
+                         [](const auto& row) { return cpu::level_name(row.param); });
+
+TEST_P(TargetLoss, EqualsReference) {
+  for (const Task task : tasks) {
+    for (const int samples : {1, 15, 16, 17, 33}) {
+      for (const int outputs : {1, 2, 7, 40}) {
+        for (const double scale : {0.01, 4.0, 60.0}) {
+          for (const bool mixed : {false, true}) {
+            const TargetLossCase given = random_target_case(task, samples, outputs, scale, mixed);
+            const TargetLossResults expected = expected_results(given);
+            const TargetLossOnCpu loss = run_target_loss(given, GetParam());
+            expect_same_sums(loss.result, expected.result, 2e-7);
+            EXPECT_TRUE(loss.grad.end_intact());
+            const Tensor grad =
+                from_lanes(loss.grad, cpu::groups_of(samples) * cpu::lanes, given.logits.shape);
+            for (std::size_t i = 0; i < grad.values.size(); ++i) {
+              const bool exists = i < expected.grad.values.size();
+              const double wanted = exists ? expected.grad.values[i] : 0.0;
+              ASSERT_NEAR(grad.values[i], wanted, exists ? 3e-7 * (1.0 + std::fabs(wanted)) : 0.0)
+                  << name_of(task) << ", " << samples << " samples, " << outputs << " outputs";
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(TargetLoss, HasTheSameBitsOnEveryLevelWithAndWithoutGradient) {
+  for (const Task task : tasks) {
+    const TargetLossCase given = random_target_case(task, 29, 5, 20.0, true);
+    const TargetLossOnCpu first = run_target_loss(given, cpu::available_levels().front());
+    const TargetLossOnCpu other = run_target_loss(given, GetParam());
+    EXPECT_TRUE(first.grad.same_bits(other.grad));
+    expect_same_sums(other.result, first.result, 0.0);
+    expect_same_sums(run_target_loss(given, GetParam(), false).result, first.result, 0.0);
+  }
+}
+
+TEST_P(TargetLoss, ExtremeLogitsAreFinite) {
+  EXPECT_EQ(result_of(Task::multilabel, 1e4, 0.0F).loss, 1e4);
+  EXPECT_EQ(result_of(Task::multilabel, 1e4, 1.0F).loss, 0.0);
+  EXPECT_EQ(result_of(Task::multilabel, -1e4, 1.0F).loss, 1e4);
+  EXPECT_NEAR(result_of(Task::multilabel, 0.0, 1.0F).loss, std::log(2.0), 1e-15);
+  EXPECT_EQ(result_of(Task::regression, 1e18, 0.0F).loss, std::pow(static_cast<double>(1e18F), 2));
+}
+
+TEST_P(TargetLoss, NanAndInfinityAreNotFinite) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const Task task : tasks) {
+    for (const double bad : {std::nan(""), infinity, -infinity}) {
+      EXPECT_FALSE(std::isfinite(result_of(task, bad, 0.0F).loss + result_of(task, bad, 1.0F).loss)) << bad;
+    }
+  }
+}
+
+TEST_P(TargetLoss, ALogitOfZeroPredictsThatALabelDoesNotApply) {
+  EXPECT_EQ(result_of(Task::multilabel, 0.0, 0.0F).correct, 1U);
+  EXPECT_EQ(result_of(Task::multilabel, 0.0, 1.0F).correct, 0U);
+  EXPECT_EQ(result_of(Task::multilabel, 0.1, 1.0F).correct, 1U);
+}
+
+}  // namespace
+}  // namespace lockstep::test
