@@ -12,8 +12,9 @@
 namespace lockstep::launcher {
 namespace {
 
-constexpr std::array<std::string_view, 10> subcommands = {"train", "eval",   "bench", "doctor",     "inspect",
-                                                          "data",  "report", "diff",  "completion", "man"};
+constexpr std::array<std::string_view, 14> subcommands = {
+    "train",   "eval",   "predict", "bench",  "doctor", "inspect",    "data",
+    "recipes", "report", "diff",    "export", "import", "completion", "man"};
 
 /// Options of torchrun, accelerate and srun, and ours for the same.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> other_options = {
