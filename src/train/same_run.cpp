@@ -76,8 +76,8 @@ std::vector<Line> identity_of_run(const Network& network, const Dataset& train, 
           {"contents of the training files", hex(hash_files(train))},
           {"contents of the test files", hex(hash_files(test))},
           {"contents of the validation files", validation == nullptr ? "none" : hex(hash_files(*validation))},
-          {"pixels of the training set by libjpeg and libpng", hex(hash_decoded(train))},
-          {"pixels of the test set by libjpeg and libpng", hex(hash_decoded(test))}};
+          {"decoded pixels of the training set", hex(hash_decoded(train))},
+          {"decoded pixels of the test set", hex(hash_decoded(test))}};
 }
 
 std::vector<Line> lines_of_run(const TrainerOptions& options, const std::vector<Line>& identity) {
@@ -92,7 +92,7 @@ std::vector<Line> lines_of_evaluation(const EvaluationOptions& options, const Ne
   lines.insert(lines.end(), {{"network", hex(hash(fingerprint(network)))},
                              {"model file", hex(hash(file))},
                              {"data set", dataset.fingerprint()},
-                             {"pixels of the data set by libjpeg and libpng", hex(hash_decoded(dataset))},
+                             {"decoded pixels of the data set", hex(hash_decoded(dataset))},
                              {"contents of the files", hex(hash_files(dataset))}});
   return lines;
 }

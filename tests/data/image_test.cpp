@@ -140,20 +140,53 @@ TEST(ImageDecoder, LargeJpegsAreDecodedAtALowerResolution) {
   EXPECT_EQ(part.box.width, 100.0);
 }
 
+TEST(ImageDecoder, WebpIsExactIfLosslessAndWithoutTransparency) {
+  const Image image = test_image(13, 7, 1);
+  const ImagePart part = decode_all(encode_webp(image));
+  EXPECT_EQ(std::pair(part.image.width, part.image.height), std::pair(13, 7));
+  EXPECT_EQ(part.image.pixels, image.pixels);
+  EXPECT_EQ(decode_all(encode_webp(test_image(13, 7, 1, 1)), 1).image.pixels, test_image(13, 7, 1, 1).pixels);
+  ImagePart clear = decode_all(encode_webp_with_alpha({10, 20, 30, 1, 40, 50, 60, 128}, 2, 1));
+  EXPECT_EQ(clear.image.pixels, (Bytes{10, 20, 30, 40, 50, 60}));
+}
+
+TEST(ImageDecoder, WebpIsNearTheOriginalIfLossy) {
+  const Image image = test_image(64, 48, 2);
+  const ImagePart part = decode_all(encode_webp(image, 90));
+  double difference = 0.0;
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) {
+    difference += std::abs(part.image.pixels[i] - image.pixels[i]);
+  }
+  EXPECT_LT(difference / static_cast<double>(image.pixels.size()), 8.0);
+}
+
+TEST(ImageDecoder, AnimatedWebpIsRefused) {
+  // VP8X with the flag of an animation, 16x16.
+  const Bytes file = as_bytes(std::string("RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\x02\0\0\0\x0f\0\0\x0f\0\0", 30));
+  expect_error(Category::data, {"is an animated WebP image: only those of one image can be read"},
+               [&] { decode_all(file); });
+}
+
 TEST(ImageDecoder, BadFilesSayWhy) {
   const Bytes jpeg = encode_jpeg(test_image(64, 48, 6), 90);
   const Bytes png = encode_png(test_image(64, 48, 6).pixels, 64, 48, PNG_FORMAT_RGB);
+  const Bytes webp = encode_webp(test_image(64, 48, 6)), lossy_webp = encode_webp(test_image(64, 48, 6), 80);
   Bytes huge = png;
   huge[16] = 0x7f;  // the width's highest byte; its checksum is at 29
   const std::vector<std::pair<Bytes, std::string>> cases = {
       {{}, "is empty"},
-      {{'G', 'I', 'F', '8'}, "is neither a JPEG nor a PNG file"},
+      {{'G', 'I', 'F', '8'}, "is not a JPEG, PNG or WebP file"},
       {{0xff, 0xd8, 0xff}, "is not a readable JPEG image: "},
       {Bytes(jpeg.begin(), jpeg.begin() + 100), "is not a readable JPEG image: "},
       {Bytes(jpeg.begin(), jpeg.end() - 200), "is not a readable JPEG image: Premature end"},
       {Bytes(png.begin(), png.begin() + 20), "is not a readable PNG image: "},
       {Bytes(png.begin(), png.end() - 100), "is not a readable PNG image: "},
-      {huge, "is not a readable PNG image: "}};
+      {huge, "is not a readable PNG image: "},
+      {as_bytes("RIFF"), "is not a JPEG, PNG or WebP file"},
+      {as_bytes("RIFF....WAVE"), "is not a JPEG, PNG or WebP file"},
+      {Bytes(webp.begin(), webp.begin() + 14), "is not a readable WebP image: the file is cut off"},
+      {Bytes(webp.begin(), webp.begin() + 100), "is not a readable WebP image: "},
+      {Bytes(lossy_webp.begin(), lossy_webp.end() - 100), "is not a readable WebP image: "}};
   for (const auto& [file, message] : cases) {
     expect_error(Category::data, {message}, [&file = file] { decode_all(file); });
   }
@@ -168,6 +201,10 @@ TEST(ImageDecoder, HugeImagesAreRefusedBeforeMemoryIsTaken) {
     }
   }
   expect_error(Category::data, {"an image of 32639x32639 pixels is too large"}, [&] { decode_all(jpeg); });
+  Bytes webp = encode_webp(test_image(16, 16, 7));  // its size is in 28 bits after the signature, at 21
+  webp[21] = webp[22] = webp[23] = 0xff;
+  webp[24] |= 0x0f;
+  expect_error(Category::data, {"an image of 16384x16384 pixels is too large"}, [&] { decode_all(webp); });
 }
 
 /// The formula of the header in double.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <png.h>
+#include <webp/encode.h>
 
 #include <string>
 #include <vector>
@@ -44,6 +45,31 @@ inline std::vector<std::uint8_t> encode_png(const std::vector<std::uint8_t>& pix
   std::vector<std::uint8_t> file(size);
   png_image_write_to_memory(&png, file.data(), &size, 0, pixels.data(), 0, nullptr);
   file.resize(size);
+  return file;
+}
+
+/// Lossless WebP file, or of a `quality` from 1 to 100.
+inline std::vector<std::uint8_t> encode_webp(const Image& image, float quality = 0.0F) {
+  std::vector<std::uint8_t> rgb;
+  for (const std::uint8_t value : image.pixels) {
+    rgb.insert(rgb.end(), image.channels == 1 ? 3 : 1, value);
+  }
+  std::uint8_t* bytes = nullptr;
+  const std::size_t size =
+      quality > 0.0F ? WebPEncodeRGB(rgb.data(), image.width, image.height, 3 * image.width, quality, &bytes)
+                     : WebPEncodeLosslessRGB(rgb.data(), image.width, image.height, 3 * image.width, &bytes);
+  std::vector<std::uint8_t> file(bytes, bytes + size);
+  WebPFree(bytes);
+  return file;
+}
+
+/// Lossless WebP file of pixels with four channels, none of which is fully transparent.
+inline std::vector<std::uint8_t> encode_webp_with_alpha(const std::vector<std::uint8_t>& rgba, int width,
+                                                        int height) {
+  std::uint8_t* bytes = nullptr;
+  const std::size_t size = WebPEncodeLosslessRGBA(rgba.data(), width, height, 4 * width, &bytes);
+  std::vector<std::uint8_t> file(bytes, bytes + size);
+  WebPFree(bytes);
   return file;
 }
 

@@ -2,12 +2,13 @@
 
 #include "data/image/jpeg.h"
 #include "data/image/png.h"
+#include "data/image/webp.h"
 
 namespace lockstep {
 
-/// Decoder of JPEG and PNG files, which it recognises by their first bytes. For one executor. Errors have the
-/// reason only: Error(data) for other or damaged files and images of more than max_pixels, Error(resource)
-/// when memory is short.
+/// Decoder of JPEG, PNG and WebP files, which it recognises by their first bytes. For one executor. Errors
+/// have the reason only: Error(data) for other or damaged files and images of more than max_pixels,
+/// Error(resource) when memory is short.
 class ImageDecoder {
  public:
   /// Reads the header of `file`, which must outlive the next decode.
@@ -19,7 +20,11 @@ class ImageDecoder {
  private:
   JpegDecoder jpeg_;
   PngDecoder png_;
-  bool is_jpeg_ = false;
+  WebpDecoder webp_;
+  enum class Format { jpeg, png, webp } format_ = Format::jpeg;
 };
+
+/// Names and versions of the libraries that decode images.
+std::vector<std::string> image_libraries();
 
 }  // namespace lockstep

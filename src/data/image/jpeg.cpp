@@ -12,6 +12,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include "data/image/grey.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -68,13 +69,6 @@ void cmyk_to_rgb(const std::uint8_t* cmyk, int count, std::uint8_t* rgb) {
     for (int c = 0; c < 3; ++c) {
       rgb[c] = static_cast<std::uint8_t>((cmyk[c] * cmyk[3] + 127) / 255);
     }
-  }
-}
-
-/// Luma of ITU-R BT.601 in 16-bit fixed point, as in libjpeg.
-void rgb_to_grey(const std::uint8_t* rgb, int count, std::uint8_t* grey) {
-  for (int i = 0; i < count; ++i, rgb += 3) {
-    grey[i] = static_cast<std::uint8_t>((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16);
   }
 }
 
@@ -141,7 +135,7 @@ struct JpegDecoder::State {
     std::uint8_t* rgb = row.data() + static_cast<std::size_t>(width) * 4;
     if (!read_row(row.data())) fail();
     cmyk_to_rgb(row.data(), width, channels == 3 ? place : rgb);
-    if (channels == 1) rgb_to_grey(rgb, width, place);
+    if (channels == 1) rgb_to_grey(rgb, static_cast<std::size_t>(width), place);
   }
 
   void choose_format(const Box& box, ImageSize min_size, int channels) {

@@ -11,6 +11,7 @@
 #include "core/version.h"
 #include "data/image/jpeg.h"
 #include "data/image/png.h"
+#include "data/image/webp.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
 #include "lockstep/model_description.h"
@@ -247,6 +248,7 @@ CheckpointState facts_of(const Session& session, const Run& run, const std::vect
   if (run.train.encoding() == Encoding::image_file || run.test.encoding() == Encoding::image_file) {
     facts.fingerprint.emplace_back("libjpeg", jpeg_library());
     facts.fingerprint.emplace_back("libpng", png_library());
+    facts.fingerprint.emplace_back("libwebp", webp_library());
   }
   if (run.options.reduce == Reduce::ring) {
     facts.fingerprint.emplace_back("MPI", session.world().library());
