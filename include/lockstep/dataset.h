@@ -19,7 +19,7 @@ struct TableEncoding;
 enum class Encoding {
   pixels,      ///< uint8, [channel][row][column] of the data set's shape
   floats,      ///< float32 in the machine's byte order, aligned as floats, one per element of the shape
-  image_file,  ///< a JPEG or PNG file of any size
+  image_file,  ///< a JPEG, PNG or WebP file of any size
 };
 
 /// Unit of the numbers to predict: a target is stored as (number - mean) / deviation.
@@ -67,10 +67,15 @@ class Dataset {
 struct DatasetPair {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> test;
-  /// Held-out part of the training set, for choosing between models; null without a validation fraction.
+  /// Samples for choosing between models: a part of the data set, or held-out training samples; null: none.
   std::unique_ptr<Dataset> validation = nullptr;
   /// Owner of the samples of `train` and `validation`; null without a validation fraction.
   std::unique_ptr<Dataset> whole = nullptr;
+  /// Origins of the samples, for messages: a path, or "test fraction 0.2"; empty: not known.
+  std::string test_origin = {};
+  std::string validation_origin = {};
+  /// Whether `test` is the validation part of a data set without a test part.
+  bool tests_on_validation = false;
 };
 
 /// Choice of a data set, and options that some data sets have; `visit` describes them.
@@ -100,8 +105,9 @@ void visit(O& options, Visitor&& field) {
          validation_fraction, shape, classes, samples] = options;
   field(name, {.name = "dataset", .help = "data set", .group = "Data", .choices = dataset_names});
   field(directory, {.name = "data-dir",
-                    .help = "folder with the files of the data set; without it: "
-                            "/usr/share/datasets/fashion-mnist for fashion-mnist",
+                    .help = "folder with the files of the data set, or a file (csv, tar), or tar files "
+                            "(train-{00..09}.tar); without it: /usr/share/datasets/fashion-mnist for "
+                            "fashion-mnist",
                     .placeholder = "DIR",
                     .scope = Scope::local});
   field(image_size, {.name = "image-size",
@@ -128,14 +134,15 @@ void visit(O& options, Visitor&& field) {
                        .help = "names of columns that are neither features nor labels, such as row numbers",
                        .needs = {{"dataset", {"csv"}}}});
   field(test_fraction, {.name = "test-fraction",
-                        .help = "share of the rows or files that is held out for testing; for data without "
-                                "test.csv or a folder test",
+                        .help = "share of the rows or images of each class that is held out for testing; for "
+                                "data without test.csv, a folder test or test*.tar",
                         .range = {.below = 1},
                         .needs = {{"dataset", {"csv", "images"}}}});
   field(validation_fraction,
         {.name = "validation-fraction",
-         .help = "share of the training samples that is held out to choose the best epoch and to stop early; "
-                 "the same samples whatever the seed; 0: the test set is used for both",
+         .help = "share of the training samples of each class that is held out to choose the best epoch and "
+                 "to stop early; the same samples whatever the seed; for data without a validation part; 0: "
+                 "the test set is used for both",
          .range = {.below = 1}});
   field(shape, {.name = "synthetic-shape",
                 .help = "channels, rows and columns of the images",

@@ -13,6 +13,7 @@
 #include "core/message.h"
 #include "data/sets/images/image_parts.h"
 #include "data/sets/images/pack_images.h"
+#include "data/sets/parts.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "ops/cpu/op.h"
@@ -41,10 +42,11 @@ void visit(O& request, Visitor&& field) {
                           .help = "size of a packed file, in megabytes, at which the next one is started",
                           .placeholder = "MB",
                           .range = {.min = 1, .max = 1000000}});
-  field(test_fraction,
-        {.name = "test-fraction",
-         .help = "share of the images that is held out for testing; for folders without a folder test",
-         .range = {.below = 1}});
+  field(
+      test_fraction,
+      {.name = "test-fraction",
+       .help = "share of the images of each class that is held out for testing; for data without a test part",
+       .range = {.below = 1}});
   field(options.strict,
         {.name = "strict",
          .help = "end with an error at an image that cannot be read, instead of skipping it"});
@@ -52,10 +54,10 @@ void visit(O& request, Visitor&& field) {
 
 OptionSet option_set(PackRequest& request) {
   OptionSet set("lockstep data pack [options] DIR OUT",
-                "Packs the images of DIR/train/CLASS/ and DIR/test/CLASS/ (or DIR/val/CLASS/), or with "
+                "Packs the images of DIR/train/CLASS/, DIR/val/CLASS/ and DIR/test/CLASS/, or with "
                 "--test-fraction those of DIR/CLASS/, into a few large files in OUT, which are smaller and "
                 "faster to read. Train on them with --dataset images --data-dir OUT.");
-  set.positional("DIR", "folder with the images", request.source);
+  set.positional("DIR", "folder with the images, or tar files (train-{00..09}.tar)", request.source);
   set.positional("OUT", "folder for the packed files", request.target);
   set.add(request);
   set.ignore(train_option_names());
@@ -64,7 +66,7 @@ OptionSet option_set(PackRequest& request) {
 }
 
 PackResult pack_part(const PackRequest& request, const std::string& part, const ImageList& list) {
-  print_warning(skipped_files_text(list));
+  for (const std::string& warning : warnings_of(list)) print_warning(warning);
   const PackResult result = pack_images(list, request.target, part, request.options);
   print(fmt::format("{:<6} {} images of {} classes in {} file{}, {:.1f} MB; {} not readable\n", part,
                     result.packed, list.classes.size(), result.shards, result.shards == 1 ? "" : "s",
@@ -96,30 +98,31 @@ bool lies_in(const std::filesystem::path& path, const std::filesystem::path& out
 }
 
 /// Checks that packed files would neither hide the images of a folder nor be taken for a class.
-void check_target(const std::filesystem::path& target, const ImageParts& images) {
-  for (const char* part : {"train", "test"}) {
-    const std::filesystem::path folder = find_image_part(target, part);
-    if (!folder.empty()) {
-      throw Error(Category::usage,
-                  fmt::format("{}: holds the folder {}, whose images the packed ones would hide; choose "
-                              "another folder for OUT",
-                              target.string(), folder.filename().string()));
-    }
+void check_target(const std::filesystem::path& target, const std::filesystem::path& classes) {
+  for (const Part part : {Part::train, Part::validation, Part::test}) {
+    const std::filesystem::path place = find_image_part(target, part);
+    if (place.empty()) continue;
+    throw Error(Category::usage, fmt::format("{}: holds {}, whose images the packed ones would hide; choose "
+                                             "another folder for OUT",
+                                             target.string(), place.filename().string()));
   }
-  for (const ImageList* list : {&images.train, &images.test}) {
-    if (lies_in(target, list->folder)) {
-      throw Error(Category::usage, fmt::format("{}: lies in the folder of the classes, {}; choose another "
-                                               "folder for OUT",
-                                               target.string(), list->folder.string()));
-    }
-  }
+  if (!lies_in(target, classes)) return;
+  throw Error(Category::usage,
+              fmt::format("{}: lies in the folder of the classes, {}; choose another folder for OUT",
+                          target.string(), classes.string()));
 }
 
 void pack(const PackRequest& request) {
   const ImageParts images = list_image_parts(request.source, request.test_fraction);
-  check_target(request.target, images);
+  check_target(request.target, images.train.folder);
+  for (const std::optional<ImageList>* list : {&images.validation, &images.test}) {
+    if (*list) check_target(request.target, (*list)->folder);
+  }
+  // The training images come last: their index says that the packing is complete.
+  for (const char* part : {"train", "validation", "test"}) remove_packed_images(request.target, part);
+  if (images.validation) pack_part(request, "validation", *images.validation);
+  if (images.test) pack_part(request, "test", *images.test);
   pack_part(request, "train", images.train);
-  pack_part(request, "test", images.test);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& o
   }
   std::vector<std::string> advice;
   if (epoch.load_is_waiting) advice.emplace_back("give each rank more cores");
-  if (options.data.name == "images" && !has_packed_images(options.data.directory, "train")) {
+  if (options.data.name == "images" && !has_packed_images(options.data.directory)) {
     advice.emplace_back("pack the images (lockstep data pack)");
   }
   if (options.training.augment != AugmentOptions{}) advice.emplace_back("use fewer augmentations");

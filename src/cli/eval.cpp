@@ -155,7 +155,7 @@ int run_evaluation(World& world, const EvalOptions& options, const std::vector<s
     print_warning(fmt::format("{}", fmt::join(warnings, "; ")));
   }
   const DatasetPair data = open_dataset(world, options.data);
-  const Dataset& whole = part_of(data, options.split);
+  const Dataset& whole = part_of(world, data, options.split);
   std::unique_ptr<Network> network;
   std::unique_ptr<Dataset> relabelled;
   world.agree([&] {
@@ -170,7 +170,8 @@ int run_evaluation(World& world, const EvalOptions& options, const std::vector<s
                                       .batch = options.batch,
                                       .execution = options.execution});
   if (world.rank() == 0) {
-    print_warning(skipped_warning(result, options.split == Split::test ? "test" : "training"));
+    print_warning(
+        skipped_warning(result, options.split == Split::train ? "training" : name_of(options.split)));
     const auto names = names_of_classes(dataset, static_cast<std::size_t>(network->classes()));
     print(result_line(name_of(options.split), result));
     print(options.per_class ? per_class_table(result.confusion, names) : "");

@@ -322,18 +322,20 @@ TEST(CsvDataset, AnyNumberOfClasses) {
   EXPECT_EQ(data.train->class_names()[static_cast<std::size_t>(data.train->label(1))], "7919.5");
 }
 
-TEST(CsvDataset, HeldOutRowsAreThoseOfTheHash) {
+TEST(CsvDataset, HeldOutRowsHaveTheirShareOfEachClass) {
   std::string text = "x,label\n";
-  for (int i = 0; i < 1000; ++i) text += std::to_string(i) + ",a\n";
+  for (int i = 0; i < 1000; ++i) text += std::to_string(i) + (i % 10 == 0 ? ",rare\n" : ",a\n");
   CsvTable train = parsed(text);
   const CsvTable test = split_off_test_rows(train, 0.25);
-  EXPECT_EQ(train.rows() + test.rows(), 1000U);
-  EXPECT_NEAR(static_cast<double>(test.rows()), 250.0, 50.0);
+  EXPECT_EQ(train.rows(), 750U);
+  EXPECT_EQ(test.rows(), 250U);
+  EXPECT_EQ(std::ranges::count(test.labels.texts, "rare"), 25);
   EXPECT_EQ(test.labels.lines[0], static_cast<std::size_t>(test.cells[0][0].number()) + 2);
   EXPECT_TRUE(train.columns[0].row_id);
   EXPECT_FALSE(test.columns[0].row_id);  // one warning
   CsvTable one = parsed("x,label\n1,a\n");
-  expect_error(Category::data, {"leaves none to "}, [&] { split_off_test_rows(one, 0.5); });
+  expect_error(Category::data, {"a test fraction of 0.5 of 1 rows leaves none to test"},
+               [&] { split_off_test_rows(one, 0.5); });
 }
 
 }  // namespace

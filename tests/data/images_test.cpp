@@ -1,7 +1,9 @@
 // Image folders and packed images.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <iterator>
 
@@ -68,12 +70,12 @@ TEST(ImageFolder, FilesThatAreGoneAreNotSkipped) {
 TEST(ImageFolder, NamesTheFilesThatItSkips) {
   const Pets pets;
   const std::string start = (pets.path() / "train").string() + ": ",
-                    skipped = " skipped, not CLASS/NAME.jpg, .jpeg or .png; the first is ";
+                    skipped = " skipped, not CLASS/NAME.jpg, .jpeg, .png or .webp; the first is ";
   EXPECT_EQ(pets.open()->warnings(), Names{start + "1 entry" + skipped + "cat/readme.txt"});
-  for (const char* name : {"dog/3.webp", "dog/4", "all\n.csv"}) pets.write(std::string("train/") + name, "");
+  for (const char* name : {"dog/3.gif", "dog/4", "all\n.csv"}) pets.write(std::string("train/") + name, "");
   std::filesystem::create_directories(pets.path() / "train/cat/more");
   EXPECT_EQ(pets.open()->warnings(), Names{start + "5 entries" + skipped + "all?.csv"});
-  for (const char* name : {"all\n.csv", "cat/readme.txt", "cat/more", "dog/3.webp", "dog/4"}) {
+  for (const char* name : {"all\n.csv", "cat/readme.txt", "cat/more", "dog/3.gif", "dog/4"}) {
     std::filesystem::remove(pets.path() / "train" / name);
   }
   EXPECT_EQ(pets.open()->warnings(), Names());
@@ -87,7 +89,7 @@ TEST(ImageFolder, FoldersThatDoNotFit) {
   std::filesystem::create_directories(pets.path() / "train/emu");
   expect_error(Category::data, {"train/emu: a class without images"},
                [&] { list_images(pets.path() / "train"); });
-  expect_error(Category::data, {"holds no folders named after classes"},
+  expect_error(Category::data, {"holds neither folders named after classes nor train*.tar"},
                [&] { list_images(pets.path() / "train/cat"); });
   std::filesystem::rename(pets.path() / "train/emu", pets.path() / "train/e\nmu");
   expect_error(Category::data, {"/train: class 'e?mu' has control characters in its name"},
@@ -105,22 +107,24 @@ struct Undivided : TemporaryFolder {
   std::vector<std::string> names(bool test) const {
     const ImageParts parts = list_image_parts(path(), 0.25);
     std::vector<std::string> names;
-    for (const ImageList::File& file : (test ? parts.test : parts.train).files) names.push_back(file.name);
+    for (const ImageList::File& file : (test ? *parts.test : parts.train).files) names.push_back(file.name);
     return names;
   }
 };
 
-TEST(ImageParts, HeldOutFilesAreThoseOfTheHash) {
+TEST(ImageParts, AQuarterOfEachClassIsHeldOut) {
   const Undivided pets;
   const std::vector<std::string> train = pets.names(false);
   const std::vector<std::string> test = pets.names(true);
-  EXPECT_NEAR(static_cast<double>(test.size()), 50.0, 20.0);
+  EXPECT_EQ(test.size(), 50U);
+  EXPECT_EQ(std::ranges::count_if(test, [](const std::string& name) { return name.starts_with("cat/"); }),
+            25);
   std::vector<std::string> all;
   std::ranges::merge(train, test, std::back_inserter(all));
   EXPECT_EQ(all.size(), 200U);
   EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
   const ImageParts parts = list_image_parts(pets.path(), 0.25);
-  for (const ImageList* list : {&parts.train, &parts.test}) {
+  for (const ImageList* list : {&parts.train, &*parts.test}) {
     EXPECT_EQ(list->classes, (std::vector<std::string>{"cat", "dog"}));
     for (const ImageList::File& file : list->files) {
       EXPECT_EQ(list->classes[static_cast<std::size_t>(file.label)], file.name.substr(0, 3));
@@ -128,15 +132,16 @@ TEST(ImageParts, HeldOutFilesAreThoseOfTheHash) {
   }
 }
 
-TEST(ImageParts, FilesThatAreAddedDoNotMoveOthers) {
+TEST(ImageParts, FilesThatAreAddedMoveFewOthers) {
   const Undivided pets;
   const std::vector<std::string> before = pets.names(true);
-  for (int i = 0; i < 50; ++i) pets.write("cat/0" + std::to_string(i) + ".png", "");
+  pets.write("cat/0.png", "");
   std::filesystem::create_directories(pets.path() / "ant");
   for (int i = 0; i < 50; ++i) pets.write("ant/" + std::to_string(i) + ".jpg", "");
   const std::vector<std::string> after = pets.names(true);
-  EXPECT_GT(after.size(), before.size());
-  EXPECT_TRUE(std::ranges::includes(after, before));
+  std::vector<std::string> both;
+  std::ranges::set_intersection(after, before, std::back_inserter(both));
+  EXPECT_GE(both.size(), before.size() - 2);
 }
 
 TEST(ImageParts, TrainingFolderAloneIsDividedToo) {
@@ -156,16 +161,43 @@ TEST(ImageParts, FractionsThatAreMissingOrHaveNoUse) {
                [&] { list(0.0); });
   expect_error(Category::data, {"a test fraction of 1e-09 of 200 images leaves none to test"},
                [&] { list(1e-9); });
-  expect_error(Category::data, {"a test fraction of 0.999999 leaves no image of class 'cat' to train"},
-               [&] { list(0.999999); });
   std::filesystem::create_directories(pets.path() / "train");
   expect_error(Category::usage, {"no folder test there: give a test fraction"}, [&] { list(0.0); });
-  std::filesystem::create_directories(pets.path() / "val");
-  expect_error(Category::usage, {"test-fraction: has no effect, as ", "/val exists: omit it"},
+  std::filesystem::create_directories(pets.path() / "test");
+  expect_error(Category::usage, {"test-fraction: has no effect, as ", "/test exists: omit it"},
                [&] { list(0.5); });
   std::filesystem::remove(pets.path() / "train");
+  expect_error(Category::data, {"no folder train there beside test"}, [&] { list(0.0); });
+  std::filesystem::rename(pets.path() / "test", pets.path() / "val");
   expect_error(Category::data, {"no folder train there beside val"}, [&] { list(0.0); });
+  std::filesystem::create_directories(pets.path() / "valid");
+  expect_error(Category::data, {": both valid and val are there, for the same part of the data: keep one"},
+               [&] { list(0.0); });
   expect_error(Category::data, {"/nowhere: no such folder"}, [] { list_image_parts("/nowhere", 0.0); });
+}
+
+/// Each part is what its name says, whichever others there are.
+TEST(ImageParts, AreTakenForWhatTheyAreCalled) {
+  for (const char* name : {"val", "valid", "validation"}) {
+    const TemporaryFolder pets;
+    const auto add = [&](const std::string& part, int images) {
+      for (const char* pet : {"cat", "dog"}) {
+        std::filesystem::create_directories(pets.path() / part / pet);
+        for (int i = 0; i < images; ++i) pets.write(fmt::format("{}/{}/{}.jpg", part, pet, i), "");
+      }
+    };
+    const auto sizes = [&](double test_fraction) {
+      const ImageParts parts = list_image_parts(pets.path(), test_fraction);
+      const auto size = [](const std::optional<ImageList>& list) { return list ? list->files.size() : 0; };
+      return std::array{parts.train.files.size(), size(parts.validation), size(parts.test)};
+    };
+    add("train", 10);
+    add(name, 3);
+    EXPECT_EQ(sizes(0.0), (std::array<std::size_t, 3>{20, 6, 0}));
+    EXPECT_EQ(sizes(0.2), (std::array<std::size_t, 3>{16, 6, 4}));
+    add("test", 2);
+    EXPECT_EQ(sizes(0.0), (std::array<std::size_t, 3>{20, 6, 4}));
+  }
 }
 
 /// Labels of a micro-batch of all samples.

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "data/sets/parts.h"
 #include "support/expect_error.h"
 #include "support/tables.h"
 
@@ -35,6 +36,16 @@ TEST(HoldOutValidation, DividesTheTrainingSamples) {
   EXPECT_EQ(both.size(), 750U);
   both.merge(names(*pair.validation));
   EXPECT_EQ(both, names(*pair.whole));
+}
+
+TEST(HoldOutValidation, TakesTheSameShareOfEachClass) {
+  const DatasetPair pair = open(90, 0.2);
+  int even = 0;
+  for (std::uint64_t id = 0; id < pair.validation->size(); ++id) {
+    even += pair.validation->label(id) == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(pair.validation->size(), 18U);
+  EXPECT_EQ(even, 9);
 }
 
 TEST(HoldOutValidation, TakesSamplesFromEverywhereAndAlwaysTheSame) {
@@ -75,8 +86,31 @@ TEST(HoldOutValidation, FingerprintsOfThePartsDiffer) {
 
 TEST(HoldOutValidation, NeedsSamplesForBothParts) {
   expect_error(Category::data,
-               {"a validation fraction of 0.05 of 10 training samples leaves none to validate"},
-               [] { open(10, 0.05); });
+               {"a validation fraction of 0.04 of 10 training samples leaves none to validate"},
+               [] { open(10, 0.04); });
+}
+
+TEST(CompleteParts, ValidationSamplesTestIfThereAreNoOthers) {
+  const auto complete = [](bool has_test, double validation_fraction) {
+    const std::string text = "x,label\n1,a\n2,b\n3,a\n4,b\n";
+    DatasetPair pair = csv_datasets(text, text), other = csv_datasets(text, text);
+    pair.validation = std::move(other.test);
+    pair.validation_origin = "DIR/val.csv";
+    if (!has_test) pair.test = nullptr;
+    complete_parts(pair, {.validation_fraction = validation_fraction});
+    return pair;
+  };
+  const DatasetPair both = complete(true, 0.0);
+  EXPECT_TRUE(both.validation && both.test && !both.tests_on_validation);
+  EXPECT_EQ(both.validation_origin, "DIR/val.csv");
+  const DatasetPair one = complete(false, 0.0);
+  EXPECT_TRUE(!one.validation && one.test && one.tests_on_validation);
+  EXPECT_EQ(one.test_origin, "DIR/val.csv");
+  EXPECT_EQ(one.validation_origin, "");
+  for (const bool has_test : {false, true}) {
+    expect_error(Category::usage, {"validation-fraction: has no effect, as DIR/val.csv exists: omit it"},
+                 [&] { complete(has_test, 0.5); });
+  }
 }
 
 }  // namespace

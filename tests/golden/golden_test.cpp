@@ -8,11 +8,13 @@
 #include <iostream>
 #include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <thread>
 
 #include "support/image_files.h"
 #include "support/run.h"
+#include "support/tar_files.h"
 
 namespace lockstep::test {
 namespace {
@@ -92,6 +94,7 @@ class Samples {
             << jpeg_file(40 + i % 9, 36, static_cast<std::uint32_t>(i));
       }
     }
+    write_archives();
   }
 
   /// Options of a run, completed by the defaults of the file.
@@ -113,6 +116,9 @@ class Samples {
       } else if (word->starts_with("{images}")) {
         rest = rest + words("--dataset images --recipe none --data-dir {}",
                             replaced(*word, "{images}", images_.string()));
+      } else if (word->starts_with("{tars}")) {
+        rest = rest + words("--dataset images --recipe none --data-dir {}",
+                            replaced(*word, "{tars}", tars_.string()));
       } else {
         given.push_back(replaced(
             replaced(replaced(*word, "{source}", LOCKSTEP_SOURCE), "{run}", (folder / "run").string()),
@@ -126,7 +132,31 @@ class Samples {
   }
 
  private:
-  TemporaryFolder fashion_, images_;
+  /// The training images numbered, with the names of their classes beside them, and the others in folders.
+  void write_archives() const {
+    TarFiles train, val;
+    for (const char* part : {"train", "val"}) {
+      for (const char* name : {"even", "odd"}) {
+        std::set<std::filesystem::path> files;
+        for (const auto& entry : std::filesystem::directory_iterator(images_.path() / part / name))
+          files.insert(entry.path());
+        for (const std::filesystem::path& image : files) {
+          if (part == std::string("val")) {
+            val.emplace_back("./" + std::string(name) + "/" + image.filename().string(), contents(image));
+            continue;
+          }
+          const std::string key = std::to_string(100000 + train.size());
+          train.emplace_back(key + ".cls", name);
+          train.emplace_back(key + ".jpg", contents(image));
+        }
+      }
+    }
+    tars_.write("train-0.tar", tar_archive({train.begin(), train.begin() + 60}));
+    tars_.write("train-1.tar", tar_archive({train.begin() + 60, train.end()}));
+    tars_.write("val.tar", tar_archive(val));
+  }
+
+  TemporaryFolder fashion_, images_, tars_;
 };
 
 /// "DIGEST METRICS" of a finished run.

@@ -131,7 +131,7 @@ int run_prediction(World& world, const PredictOptions& options, const OptionSet&
     files =
         make_image_files(find_inputs(world, options.paths), input_shape(options, set.is_given("image-size")));
   }
-  const Dataset& dataset = files ? *files : part_of(data, options.split);
+  const Dataset& dataset = files ? *files : part_of(world, data, options.split);
   std::unique_ptr<Network> network;
   world.agree([&] {
     if (dataset.size() == 0) throw Error(Category::usage, "no inputs were named");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cli/class_names.h"
 #include "cli/options/config_file.h"
 #include "cli/options/flag.h"
 #include "cli/recipes/recipe.h"
@@ -75,14 +76,24 @@ void suggest_larger_micro_batches(const World& world, const TrainOptions& option
 std::string score_name(const TrainOptions& options) { return words(score_of(options.data.task).name); }
 
 /// Prints that models are selected on the test set, which makes its score too optimistic.
-void warn_of_selection(const TrainOptions& options) {
+void warn_of_selection(const TrainOptions& options, const DatasetPair& data) {
   const bool selects = options.training.early_stopping > 0 || !options.output.keeps_nothing();
-  if (options.output.quiet || !selects || options.data.validation_fraction > 0.0) return;
+  if (options.output.quiet || !selects || data.validation) return;
   print_message(
-      fmt::format("best.safetensors and {} use the {} on the test set; {} 0.1 holds out training "
-                  "samples for this choice",
-                  flag_of(&TrainerOptions::early_stopping), score_name(options),
-                  flag_of(&DatasetOptions::validation_fraction)));
+      data.tests_on_validation
+          ? fmt::format("best.safetensors and {} use the {} on the validation set, which is also the "
+                        "test set; {} 0.1 holds out training samples for testing",
+                        flag_of(&TrainerOptions::early_stopping), score_name(options),
+                        flag_of(&DatasetOptions::test_fraction))
+          : fmt::format("best.safetensors and {} use the {} on the test set; {} 0.1 holds out training "
+                        "samples for this choice",
+                        flag_of(&TrainerOptions::early_stopping), score_name(options),
+                        flag_of(&DatasetOptions::validation_fraction)));
+}
+
+/// Whether the samples are classes of the user's own, not those of a known or made-up data set.
+bool has_own_classes(const Dataset& dataset) {
+  return dataset.encoding() != Encoding::pixels && dataset.task() == Task::classification;
 }
 
 /// Prints the run directory and the step from which the run continues.
@@ -101,8 +112,35 @@ void print_place(const TrainOptions& options, const RunPlace& place, const Train
 
 }  // namespace
 
-std::string judging_set(const TrainOptions& options) {
-  return options.data.validation_fraction > 0.0 ? "validation" : "test";
+std::string judging_part(const DatasetPair& data) { return data.validation ? "validation" : "test"; }
+
+std::string sizes_text(const DatasetPair& data) {
+  const auto part = [](const Dataset& dataset, const char* name, const std::string& origin) {
+    return fmt::format(", {} {}{}", dataset.size(), name, origin.empty() ? "" : fmt::format(" ({})", origin));
+  };
+  std::string text = fmt::format("samples: {} training", data.train->size());
+  if (data.validation) text += part(*data.validation, "validation", data.validation_origin);
+  const char* because = data.tests_on_validation ? ", as there is no test set" : "";
+  return text + part(*data.test, "test", data.test_origin + because);
+}
+
+std::string small_classes_text(const Dataset& train) {
+  constexpr std::uint64_t enough = 10;
+  constexpr std::size_t most_names = 5;
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(train.classes()));
+  for (std::uint64_t id = 0; id < train.size(); ++id) ++counts[static_cast<std::size_t>(train.label(id))];
+  const std::vector<std::string> names = names_of_classes(train, counts.size());
+  std::vector<std::string> small;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    if (counts[c] < enough) small.push_back(fmt::format("{} ({})", names[c], counts[c]));
+  }
+  if (small.empty()) return {};
+  const std::size_t more = small.size() - std::min(small.size(), most_names);
+  const std::string number =
+      small.size() == 1 ? "one class has" : fmt::format("{} classes have", small.size());
+  small.resize(small.size() - more);
+  return fmt::format("{} fewer than {} training samples: {}{}", number, enough, fmt::join(small, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 std::string recipe_line(const TrainOptions& options) {
@@ -132,29 +170,31 @@ std::string few_steps_warning(const TrainOptions& options, std::uint64_t samples
 }
 
 void print_start(const World& world, const TrainOptions& options, const RunPlace& place,
-                 const Trainer& trainer, std::uint64_t samples) {
+                 const DatasetPair& data, const Trainer& trainer) {
   if (!options.output.quiet) {
     const std::string recipe = recipe_line(options);
     if (!recipe.empty()) print_message(recipe);
     print_summary(world, options, trainer);
+    print_message(sizes_text(data));
     print_place(options, place, trainer);
   }
-  warn_of_selection(options);
   if (trainer.step() == 0 && !options.output.quiet)
-    print_warning(few_steps_warning(options, samples, trainer.steps_per_epoch()));
+    print_warning(few_steps_warning(options, data.train->size(), trainer.steps_per_epoch()));
+  if (has_own_classes(*data.train)) print_warning(small_classes_text(*data.train));
+  warn_of_selection(options, data);
   warn_of_idle_executors(world, options, trainer);
   warn_of_empty_lanes(options, trainer);
   suggest_larger_micro_batches(world, options, trainer);
 }
 
-void print_best(const TrainOptions& options, const Trainer& trainer) {
+void print_best(const TrainOptions& options, const DatasetPair& data, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
   if (options.output.quiet || best.epoch == 0) return;
   if (trainer.stopped_early()) {
-    print_message(fmt::format("no better {} {} for {}: stopped early", judging_set(options),
+    print_message(fmt::format("no better {} {} for {}: stopped early", judging_part(data),
                               score_name(options), counted(options.training.early_stopping, "epoch")));
   }
-  print_message(fmt::format("best epoch {}: {} {} {}", best.epoch, judging_set(options), score_name(options),
+  print_message(fmt::format("best epoch {}: {} {} {}", best.epoch, judging_part(data), score_name(options),
                             metric_text(best.score)));
 }
 

@@ -10,8 +10,14 @@
 /// Lines about a run for people: on stderr, as stdout is for results only.
 namespace lockstep {
 
-/// Name of the data set whose score decides which epoch is the best.
-std::string judging_set(const TrainOptions& options);
+/// Name of the part of the data whose score decides which epoch is the best.
+std::string judging_part(const DatasetPair& data);
+
+/// Numbers of samples of each part, with the origins of all but the training samples.
+std::string sizes_text(const DatasetPair& data);
+
+/// Line of a warning about classes with fewer than 10 training samples; empty: there are none.
+std::string small_classes_text(const Dataset& train);
 
 /// The recipe with its values in this run: "recipe table: model mlp, epochs 60, ..."; empty: the options are
 /// of none. `options` have no values that follow from the training samples.
@@ -22,12 +28,12 @@ std::string recipe_line(const TrainOptions& options);
 std::string few_steps_warning(const TrainOptions& options, std::uint64_t samples,
                               std::uint64_t steps_per_epoch);
 
-/// Prints recipe, model, ranks and run directory, and warnings about options that make the run slow, short or
-/// its evaluation too optimistic. `samples`: number of training samples.
+/// Prints recipe, model, ranks, data and run directory, and warnings about data and options that make the run
+/// slow, short or its evaluation too optimistic.
 void print_start(const World& world, const TrainOptions& options, const RunPlace& place,
-                 const Trainer& trainer, std::uint64_t samples);
+                 const DatasetPair& data, const Trainer& trainer);
 
-void print_best(const TrainOptions& options, const Trainer& trainer);
+void print_best(const TrainOptions& options, const DatasetPair& data, const Trainer& trainer);
 
 /// Facts that a digest depends on, beside the options that change the training.
 std::string digest_note(const World& world, const TrainOptions& options, const Trainer& trainer);

@@ -59,7 +59,7 @@ std::string environment_of(Environment environment, const World& world, const Tr
                            DataType dtype, SampleKind samples) {
   environment.lockstep = version();
   environment.mpi = world.library();
-  environment.image_libraries = {jpeg_library(), png_library()};
+  environment.image_libraries = image_libraries();
   environment.simd = trainer.processor();
   environment.hosts = {world.host()};
   environment.ranks = world.size();
@@ -170,10 +170,11 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
   restore();
   open_record(std::move(environment));
   if (leads()) {
-    for (const Dataset* part : {data_.train.get(), data_.test.get()}) {
+    for (const Dataset* part : {data_.train.get(), data_.validation.get(), data_.test.get()}) {
+      if (part == nullptr) continue;
       for (const std::string& warning : part->warnings()) print_warning(warning);
     }
-    print_start(world, options_, place_, trainer_, data_.train->size());
+    print_start(world, options_, place_, data_, trainer_);
   }
   observe();
 }
@@ -291,7 +292,7 @@ void TrainingRun::finish() {
   }
   recorder.on_event(EndReport{.digest = trainer_.digest(), .note = digest_note(world_, options_, trainer_)});
   recorder.flush();
-  print_best(options_, trainer_);
+  print_best(options_, data_, trainer_);
   recorder.rethrow();
 }
 

@@ -20,7 +20,6 @@ enum class Purpose : std::uint32_t {
   cutout = 19,
   mixup = 20,
   randaugment = 21,
-  validation = 22,  ///< choice of the held-out training samples
   statistics = 23,  ///< choice of the images whose mean and deviation are measured
 };
 

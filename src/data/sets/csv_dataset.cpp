@@ -9,9 +9,10 @@
 #include <utility>
 
 #include "core/files/folder.h"
-#include "core/hash.h"
 #include "core/printable.h"
 #include "core/random/hash_integer.h"
+#include "data/sets/held_out.h"
+#include "data/sets/parts.h"
 #include "data/sets/registry.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -73,8 +74,9 @@ class CsvDataset : public Dataset {
 void check_train_file(const std::filesystem::path& place) {
   if (file_kind(place) != FileKind::folder || file_kind(place / "train.csv") != FileKind::missing) return;
   const std::vector<std::string> names = list_folder(place);
-  const auto table = std::ranges::find_if(
-      names, [](const std::string& name) { return name.ends_with(".csv") && name != "test.csv"; });
+  const auto table = std::ranges::find_if(names, [](const std::string& name) {
+    return name.ends_with(".csv") && name != "test.csv" && !name.starts_with("val");
+  });
   throw Error(Category::data,
               fmt::format("no train.csv in {}{}", place.string(),
                           table == names.end() ? ""
@@ -92,24 +94,16 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
                 "data-dir");
   }
   const bool is_file = kind == FileKind::file;
-  const std::filesystem::path test_file = place / "test.csv";
-  const CsvOptions columns{.label_column = options.label_column, .drop_columns = options.drop_columns};
   const std::filesystem::path train_file = is_file ? place : place / "train.csv";
-  const bool has_test_file = !is_file && file_kind(test_file) != FileKind::missing;
-  if (options.test_fraction > 0.0) {
-    if (has_test_file) {
-      throw Error(Category::usage,
-                  fmt::format("has no effect, as {} exists: omit it, or name one file instead of the folder",
-                              test_file.string()),
-                  "test-fraction");
-    }
-    CsvTable train = parse_csv_table(CsvFile(train_file).reader(), columns);
-    CsvTable test = split_off_test_rows(train, options.test_fraction);
-    const TableEncoding encoding = fit_table_encoding(train);
-    return make_csv_datasets(options.task, encoding, encode_table(std::move(train), encoding),
-                             encode_table(std::move(test), encoding));
-  }
-  if (!has_test_file && file_kind(train_file) != FileKind::missing) {
+  const auto part_file = [&](Part part) {
+    return is_file ? std::filesystem::path() : find_part(place, part, ".csv");
+  };
+  const std::filesystem::path validation_file = part_file(Part::validation),
+                              test_file = part_file(Part::test);
+  const bool holds_out = options.test_fraction > 0.0;
+  check_test_fraction(test_file, options.test_fraction);
+  if (!holds_out && test_file.empty() && validation_file.empty() &&
+      file_kind(train_file) != FileKind::missing) {
     throw Error(
         Category::usage,
         fmt::format("{} {}: give --test-fraction 0.2 to test with a fifth of {} rows, or the folder of "
@@ -118,11 +112,29 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
                     is_file ? "its" : "the"),
         "data-dir");
   }
-  CsvTable train = parse_csv_table(CsvFile(train_file).reader(), columns);
+  CsvTable train = parse_csv_table(CsvFile(train_file).reader(), {.label_column = options.label_column,
+                                                                  .drop_columns = options.drop_columns});
+  std::optional<CsvTable> held_out;
+  if (holds_out) held_out = split_off_test_rows(train, options.test_fraction, options.task);
   const TableEncoding encoding = fit_table_encoding(train);
+  const auto read_part = [&](const std::filesystem::path& file) -> std::optional<EncodedTable> {
+    if (file.empty()) return {};
+    return read_encoded_table(CsvFile(file).reader(), encoding, encoding.label_column);
+  };
   EncodedTable encoded = encode_table(std::move(train), encoding);
-  return make_csv_datasets(options.task, encoding, std::move(encoded),
-                           read_encoded_table(CsvFile(test_file).reader(), encoding, encoding.label_column));
+  std::optional<EncodedTable> test = read_part(test_file), validation = read_part(validation_file);
+  if (held_out) test = encode_table(std::move(*held_out), encoding);
+  DatasetPair pair =
+      make_csv_datasets(options.task, encoding, std::move(encoded), std::move(test), std::move(validation));
+  pair.test_origin = holds_out ? origin_of_fraction(options.test_fraction) : test_file.string();
+  pair.validation_origin = validation_file.string();
+  return pair;
+}
+
+std::vector<std::uint64_t> row_keys(std::size_t rows) {
+  std::vector<std::uint64_t> keys(rows);
+  for (std::size_t row = 0; row < rows; ++row) keys[row] = hash_integer(row).low;
+  return keys;
 }
 
 [[noreturn]] void fail_labels(const RowLabels& labels, const std::string& what) {
@@ -174,7 +186,7 @@ std::unique_ptr<Dataset> make_csv_dataset(const TableEncoding& encoding, Encoded
   return std::make_unique<CsvDataset>(encoding, std::move(table), std::move(targets));
 }
 
-CsvTable split_off_test_rows(CsvTable& table, double fraction) {
+CsvTable split_off_test_rows(CsvTable& table, double fraction, Task task) {
   const auto without_rows = [&] {
     CsvTable part{.labels = {.file = table.labels.file,
                              .separator = table.labels.separator,
@@ -185,25 +197,28 @@ CsvTable split_off_test_rows(CsvTable& table, double fraction) {
   };
   CsvTable train = without_rows(), test = without_rows();
   for (CsvColumn& column : test.columns) column.row_id = false;  // `train` warns of it
+  const std::vector<int> classes = task == Task::regression
+                                       ? std::vector<int>(table.rows())
+                                       : class_numbers(table.labels, sorted_classes(table.labels.texts));
+  const std::vector<bool> is_test = held_out(classes, row_keys(table.rows()), fraction);
   std::size_t row = 0;
   table.cells.consume([&](std::span<const CsvCell> cells) {
-    CsvTable& part = in_unit_interval(hash_integer(row).low) < fraction ? test : train;
+    CsvTable& part = is_test[row] ? test : train;
     part.cells.append(cells);
     part.labels.texts.push_back(std::move(table.labels.texts[row]));
     part.labels.lines.push_back(table.labels.lines[row]);
     ++row;
   });
-  if (train.rows() == 0 || test.rows() == 0) {
-    throw Error(Category::data,
-                fmt::format("{}: a test fraction of {} of {} rows leaves none to {}", table.labels.file,
-                            fraction, row, test.rows() == 0 ? "test" : "train"));
+  if (test.rows() == 0) {
+    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} rows leaves none to test",
+                                            table.labels.file, fraction, row));
   }
   table = std::move(train);
   return test;
 }
 
 DatasetPair make_csv_datasets(Task task, const TableEncoding& encoding, EncodedTable train,
-                              std::optional<EncodedTable> test) {
+                              std::optional<EncodedTable> test, std::optional<EncodedTable> validation) {
   const bool numbers = task == Task::regression;
   const TargetScale scale = numbers ? scale_of(train.labels) : TargetScale();
   const std::vector<std::string> names = numbers ? std::vector<std::string>() : class_names_of(train.labels);
@@ -214,11 +229,12 @@ DatasetPair make_csv_datasets(Task task, const TableEncoding& encoding, EncodedT
   DatasetPair pair;
   pair.train = dataset_of(std::move(train));
   if (test) pair.test = dataset_of(std::move(*test));
+  if (validation) pair.validation = dataset_of(std::move(*validation));
   return pair;
 }
 
-/// Tables: DIR/train.csv and DIR/test.csv; with a test fraction, the file that the directory
-/// option names, or DIR/train.csv. Every rank has its own copy.
+/// Tables: DIR/train.csv, DIR/val.csv and DIR/test.csv, of which one of the last two may be missing; with a
+/// test fraction, the file that the directory option names, or DIR/train.csv. Every rank has its own copy.
 DatasetPair open_csv(const World& world, const DatasetOptions& options) {
   DatasetPair pair;
   world.agree([&] {

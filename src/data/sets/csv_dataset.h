@@ -28,10 +28,10 @@ std::unique_ptr<Dataset> make_csv_dataset(const TableEncoding& encoding, Encoded
 /// has a single class, or another part has a class that `train` lacks (naming its line); for regression if a
 /// label is not a number (naming its line), or all of `train` are equal or too large to be squared and added.
 DatasetPair make_csv_datasets(Task task, const TableEncoding& encoding, EncodedTable train,
-                              std::optional<EncodedTable> test);
+                              std::optional<EncodedTable> test, std::optional<EncodedTable> validation = {});
 
-/// Moves the rows whose hashed number, in [0, 1), is below `fraction` to a second table. Throws Error(data)
-/// if either table would have no rows.
-CsvTable split_off_test_rows(CsvTable& table, double fraction);
+/// Moves `fraction` of the rows of each class, or for regression of all rows, to a second table
+/// (data/sets/held_out.h). Keys are hashes of the rows' numbers. Throws Error(data) if it would have no rows.
+CsvTable split_off_test_rows(CsvTable& table, double fraction, Task task = Task::classification);
 
 }  // namespace lockstep

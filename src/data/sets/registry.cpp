@@ -8,7 +8,7 @@
 
 #include "comm/world/check_same.h"
 #include "core/options/check.h"
-#include "data/sets/subset.h"
+#include "data/sets/parts.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 
@@ -30,9 +30,7 @@ DatasetPair open_dataset(const World& world, const DatasetOptions& options) {
   check_same(world, lines_to_compare(options));
   world.agree([&] { check_fields(options); });
   DatasetPair pair = std::ranges::find(entries, options.name, &Entry::name)->open(world, options);
-  world.agree([&] {
-    if (options.validation_fraction > 0.0) hold_out_validation(pair, options.validation_fraction);
-  });
+  world.agree([&] { complete_parts(pair, options); });
   return pair;
 }
 

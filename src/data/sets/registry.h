@@ -4,8 +4,8 @@
 
 #include "lockstep/dataset.h"
 
-/// All data sets: the name for --dataset and the function that opens it as open_dataset does, which a file of
-/// this folder defines.
+/// All data sets: the name for --dataset and the function, defined in a file of this folder, that opens the
+/// parts that its files have: the test part or the validation part may be missing (data/sets/parts.h).
 #define LOCKSTEP_DATASETS(ENTRY)             \
   ENTRY("fashion-mnist", open_fashion_mnist) \
   ENTRY("mnist", open_mnist)                 \

@@ -2,42 +2,37 @@
 
 #include <fmt/format.h>
 
-#include "core/random/permutation.h"
+#include <limits>
+
+#include "core/random/hash_integer.h"
 #include "data/fingerprint.h"
+#include "data/sets/held_out.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
 
-/// Samples at positions [first, first + size) of a permutation of another data set, computed on request.
+/// Samples of another data set, by their numbers there.
 class Subset final : public Dataset {
  public:
-  Subset(const Dataset& whole, std::uint64_t first, std::uint64_t size, bool warns)
-      : whole_(whole),
-        permutation_(keyed_permutation(whole.size(), 0, 0, Purpose::validation)),
-        first_(first),
-        size_(size),
-        warns_(warns) {}
+  Subset(const Dataset& whole, std::vector<std::uint32_t> ids, bool warns)
+      : whole_(whole), ids_(std::move(ids)), warns_(warns) {}
 
-  std::uint64_t size() const override { return size_; }
+  std::uint64_t size() const override { return ids_.size(); }
   Shape shape() const override { return whole_.shape(); }
   int classes() const override { return whole_.classes(); }
+  Task task() const override { return whole_.task(); }
   Encoding encoding() const override { return whole_.encoding(); }
   std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
-    return whole_.sample(permutation_(first_ + id), buffer);
+    return whole_.sample(ids_[id], buffer);
   }
-  int label(std::uint64_t id) const override { return whole_.label(permutation_(first_ + id)); }
-  Task task() const override { return whole_.task(); }
-  std::span<const float> targets(std::uint64_t id) const override {
-    return whole_.targets(permutation_(first_ + id));
-  }
+  int label(std::uint64_t id) const override { return whole_.label(ids_[id]); }
+  std::span<const float> targets(std::uint64_t id) const override { return whole_.targets(ids_[id]); }
   TargetScale target_scale() const override { return whole_.target_scale(); }
   std::string fingerprint() const override {
-    return Fingerprint(*this).add(first_).add(whole_.fingerprint()).text();
+    return Fingerprint(*this).add(std::as_bytes(std::span(ids_))).add(whole_.fingerprint()).text();
   }
-  std::string sample_name(std::uint64_t id) const override {
-    return whole_.sample_name(permutation_(first_ + id));
-  }
+  std::string sample_name(std::uint64_t id) const override { return whole_.sample_name(ids_[id]); }
   std::vector<std::string> class_names() const override { return whole_.class_names(); }
   std::vector<std::string> warnings() const override {
     return warns_ ? whole_.warnings() : std::vector<std::string>();
@@ -46,9 +41,7 @@ class Subset final : public Dataset {
 
  private:
   const Dataset& whole_;
-  KeyedPermutation permutation_;
-  std::uint64_t first_;
-  std::uint64_t size_;
+  std::vector<std::uint32_t> ids_;
   bool warns_;  ///< whether it has the whole set's warnings, as one of its parts does
 };
 
@@ -56,16 +49,31 @@ class Subset final : public Dataset {
 
 void hold_out_validation(DatasetPair& pair, double fraction) {
   const std::uint64_t size = pair.train->size();
-  const auto held_out = static_cast<std::uint64_t>(fraction * static_cast<double>(size));
-  if (held_out == 0 || held_out >= size) {
+  if (size > std::numeric_limits<std::uint32_t>::max()) {
+    throw Error(Category::usage, fmt::format("at most 2^32 training samples can be divided, not {}", size),
+                "validation-fraction");
+  }
+  const bool has_classes = pair.train->task() == Task::classification;
+  std::vector<int> labels(size);
+  std::vector<std::uint64_t> keys(size);
+  for (std::uint64_t id = 0; id < size; ++id) {
+    labels[id] = has_classes ? pair.train->label(id) : 0;
+    keys[id] = hash_integer(id).high;  // a test fraction of a table uses the other half
+  }
+  const std::vector<bool> is_held_out = held_out(labels, keys, fraction);
+  std::vector<std::uint32_t> train, validation;
+  for (std::uint64_t id = 0; id < size; ++id) {
+    (is_held_out[id] ? validation : train).push_back(static_cast<std::uint32_t>(id));
+  }
+  if (validation.empty()) {
     throw Error(Category::data,
-                fmt::format("a validation fraction of {} of {} training samples leaves none to {}", fraction,
-                            size, held_out == 0 ? "validate" : "train"),
+                fmt::format("a validation fraction of {} of {} training samples leaves none to validate",
+                            fraction, size),
                 "validation-fraction");
   }
   pair.whole = std::move(pair.train);
-  pair.validation = std::make_unique<Subset>(*pair.whole, 0, held_out, false);
-  pair.train = std::make_unique<Subset>(*pair.whole, held_out, size - held_out, true);
+  pair.validation = std::make_unique<Subset>(*pair.whole, std::move(validation), false);
+  pair.train = std::make_unique<Subset>(*pair.whole, std::move(train), true);
 }
 
 }  // namespace lockstep

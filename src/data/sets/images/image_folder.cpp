@@ -3,18 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/files/file.h"
 #include "core/files/folder.h"
-#include "core/printable.h"
 #include "data/fingerprint.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
-
-constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 28;
 
 class ImageFolder : public Dataset {
  public:
@@ -55,9 +51,7 @@ class ImageFolder : public Dataset {
     return (list_.folder / list_.files[id].name).string();
   }
   std::vector<std::string> class_names() const override { return list_.classes; }
-  std::vector<std::string> warnings() const override {
-    return list_.skipped_files == 0 ? std::vector<std::string>() : std::vector{skipped_files_text(list_)};
-  }
+  std::vector<std::string> warnings() const override { return warnings_of(list_); }
 
  private:
   /// Throws Error(data) for a file that cannot be opened, which runs skip, and Error(resource) for one that
@@ -88,13 +82,6 @@ class ImageFolder : public Dataset {
   throw Error(Category::data, fmt::format("{}: {}", folder.string(), what));
 }
 
-bool is_image_name(const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  std::ranges::transform(extension, extension.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
-}
-
 /// Names of a folder's entries, ascending. Names that begin with a dot are hidden.
 struct FolderNames {
   std::vector<std::string> wanted;
@@ -106,74 +93,41 @@ FolderNames sorted_names(const std::filesystem::path& folder, const Wanted& want
   FolderNames names;
   for (std::string& name : list_folder(folder)) {
     if (name.front() == '.') continue;
-    (wanted(folder / name) ? names.wanted : names.others).push_back(std::move(name));
+    (wanted(name) ? names.wanted : names.others).push_back(std::move(name));
   }
   return names;
 }
 
-void note_skipped(ImageList& list, const std::string& prefix, const std::vector<std::string>& names) {
-  if (list.skipped_files == 0 && !names.empty()) {
-    list.first_skipped_file = prefix + names.front();
-  }
-  list.skipped_files += names.size();
-}
-
 /// Adds the files of FOLDER/NAME.
 void add_class(ImageList& list, const std::string& name) {
-  if (has_control_characters(name)) {
-    fail_images(list.folder, fmt::format("class '{}' has control characters in its name", printable(name)));
-  }
+  check_class_name(name, list.folder.string());
+  const std::filesystem::path folder = list.folder / name;
   const auto known = std::ranges::find(list.classes, name);
-  if (known == list.classes.end()) {
-    fail_images(list.folder / name, "the training images have no such class");
-  }
-  const FolderNames found = sorted_names(list.folder / name, is_image_name);
-  if (found.wanted.empty()) {
-    fail_images(list.folder / name, "a class without images (.jpg, .jpeg or .png)");
-  }
+  if (known == list.classes.end()) fail_images(folder, "the training images have no such class");
+  const auto label = static_cast<int>(known - list.classes.begin());
+  const FolderNames found = sorted_names(folder, is_image_name);
+  if (found.wanted.empty()) fail_images(folder, "a class without images (.jpg, .jpeg, .png or .webp)");
   for (const std::string& file : found.wanted) {
-    list.files.push_back({fmt::format("{}/{}", name, file), static_cast<int>(known - list.classes.begin())});
+    list.files.push_back({.name = fmt::format("{}/{}", name, file), .label = label});
   }
-  note_skipped(list, name + "/", found.others);
+  for (const std::string& other : found.others) note_skipped(list, fmt::format("{}/{}", name, other));
 }
 
 }  // namespace
 
-std::filesystem::path find_image_part(const std::filesystem::path& folder, const std::string& part) {
-  const std::vector<std::string> names =
-      part == "test" ? std::vector<std::string>{"test", "val", "validation"} : std::vector{part};
-  for (const std::string& name : names) {
-    if (file_kind(folder / name) == FileKind::folder) return folder / name;
-  }
-  return {};
-}
-
 ImageList list_images(const std::filesystem::path& folder, const std::vector<std::string>& classes) {
   if (file_kind(folder) != FileKind::folder) fail_images(folder, "no such folder");
-  const FolderNames found =
-      sorted_names(folder, [](const auto& path) { return file_kind(path) == FileKind::folder; });
+  const FolderNames found = sorted_names(
+      folder, [&](const std::string& name) { return file_kind(folder / name) == FileKind::folder; });
   if (found.wanted.empty()) {
-    fail_images(folder, "holds no folders named after classes");
+    fail_images(folder, "holds neither folders named after classes nor train*.tar");
   }
   ImageList list{.folder = folder, .classes = classes.empty() ? found.wanted : classes};
-  note_skipped(list, "", found.others);
+  for (const std::string& other : found.others) note_skipped(list, other);
   for (const std::string& name : found.wanted) {
     add_class(list, name);
   }
   return list;
-}
-
-void check_several_classes(const std::filesystem::path& place, const std::vector<std::string>& classes) {
-  if (classes.size() == 1) {
-    fail_images(place, fmt::format("only one class, '{}', in all training images", printable(classes[0])));
-  }
-}
-
-std::string skipped_files_text(const ImageList& list) {
-  if (list.skipped_files == 0) return {};
-  return fmt::format("{}: {} {} skipped, not CLASS/NAME.jpg, .jpeg or .png; the first is {}",
-                     list.folder.string(), list.skipped_files, list.skipped_files == 1 ? "entry" : "entries",
-                     printable(list.first_skipped_file));
 }
 
 std::unique_ptr<Dataset> make_image_folder(ImageList list, Shape shape) {

@@ -2,83 +2,179 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "core/files/file_system.h"
+#include "core/files/folder.h"
 #include "core/hash.h"
+#include "data/files/number_pattern.h"
+#include "data/sets/held_out.h"
+#include "data/sets/images/image_folder.h"
+#include "data/sets/images/tar_images.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
 
-/// Throws for missing folders, and for a test fraction beside a folder with test images. `train` and `test`:
-/// folders found in `folder`; empty: none.
-void check_parts(const std::filesystem::path& folder, const std::filesystem::path& train,
-                 const std::filesystem::path& test, double test_fraction) {
-  if (!test.empty() && test_fraction > 0.0) {
-    throw Error(Category::usage, fmt::format("has no effect, as {} exists: omit it", test.string()),
-                "test-fraction");
+/// Folder or archives of a part. Both empty: there is none.
+struct PartPlace {
+  std::filesystem::path folder = {};
+  std::vector<std::filesystem::path> archives = {};
+
+  bool empty() const { return folder.empty() && archives.empty(); }
+  /// The folder, or the first archive.
+  std::filesystem::path path() const { return archives.empty() ? folder : archives[0]; }
+};
+
+/// Name of the part for which an archive is called: "train" for "train-007.tar", "train_7.tar" and
+/// "train.tar"; empty: not an archive. Compressed ones have a name, too: opening them explains why they
+/// cannot be read.
+std::string part_name_of(const std::string& file) {
+  constexpr std::array<std::string_view, 6> extensions = {".tar",    ".tar.gz",  ".tgz",
+                                                          ".tar.xz", ".tar.bz2", ".tar.zst"};
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const bool is_archive =
+      std::ranges::any_of(extensions, [&](std::string_view extension) { return file.ends_with(extension); });
+  return is_archive ? std::string(file.begin(), std::ranges::find_if_not(file, is_letter)) : std::string();
+}
+
+/// Throws Error(data) for two entries of `folder` that would be the same part.
+[[noreturn]] void fail_twice(const std::filesystem::path& folder, const std::filesystem::path& one,
+                             const std::filesystem::path& other) {
+  throw Error(Category::data,
+              fmt::format("{}: both {} and {} are there, for the same part of the data: keep one",
+                          folder.string(), one.filename().string(), other.filename().string()));
+}
+
+PartPlace find_part_place(const std::filesystem::path& folder, Part part) {
+  PartPlace place{.folder = find_part(folder, part)};
+  std::string part_name;
+  for (const std::string& name : list_folder(folder)) {
+    const std::string found = part_name_of(name);
+    if (std::ranges::count(names_of(part), found) == 0) continue;
+    if (file_kind(folder / name) == FileKind::folder) continue;
+    if (!place.archives.empty() && found != part_name) fail_twice(folder, place.archives[0], name);
+    part_name = found;
+    place.archives.push_back(folder / name);
   }
-  if (!test.empty() && train.empty()) {
-    throw Error(Category::data,
-                fmt::format("{}: no folder train there beside {}; images must lie in train/CLASS/ and "
-                            "test/CLASS/ (or val/CLASS/)",
-                            folder.string(), test.filename().string()));
+  if (!place.folder.empty() && !place.archives.empty()) fail_twice(folder, place.folder, place.archives[0]);
+  return place;
+}
+
+ImageList list(const PartPlace& place, const std::vector<std::string>& classes = {}) {
+  return place.archives.empty() ? list_images(place.folder, classes)
+                                : list_tar_images(place.archives, classes);
+}
+
+/// Places of the parts of a data set. Without a test and validation part, `train` is all that there is.
+struct Places {
+  PartPlace train;
+  PartPlace validation = {};
+  PartPlace test = {};
+};
+
+Places find_places(const std::filesystem::path& place) {
+  const FileKind kind = file_kind(place);
+  if (kind == FileKind::folder) {
+    Places places{.train = find_part_place(place, Part::train),
+                  .validation = find_part_place(place, Part::validation),
+                  .test = find_part_place(place, Part::test)};
+    const PartPlace& other = places.test.empty() ? places.validation : places.test;
+    if (places.train.empty() && !other.empty()) {
+      throw Error(
+          Category::data,
+          fmt::format("{}: no folder train there beside {}; images must lie in train/CLASS/, test/CLASS/ "
+                      "and val/CLASS/, or in train*.tar, test*.tar and val*.tar",
+                      place.string(), other.path().filename().string()));
+    }
+    return places;
   }
-  if (test.empty() && !(test_fraction > 0.0) && file_kind(folder) == FileKind::folder) {
-    throw Error(
-        Category::usage,
-        fmt::format("{}: no folder{} test there: give a test fraction, the share of the images to test "
-                    "with, or make train/CLASS/ and test/CLASS/ (or val/CLASS/)",
-                    folder.string(), train.empty() ? "s train and" : ""),
-        "data-dir");
+  const bool is_pattern = place.string().find_first_of("{}") != std::string::npos;
+  if (kind == FileKind::missing && !is_pattern && !place.string().ends_with(".tar")) {
+    return {.train = {.folder = place}};
+  }
+  if (kind != FileKind::missing) return {.train = {.archives = {place}}};
+  try {
+    const std::vector<std::string> names = expand_numbers(place.string());
+    return {.train = {.archives = {names.begin(), names.end()}}};
+  } catch (const Error& error) {
+    throw Error(error.category(), error.what(), "data-dir");
   }
 }
 
-/// Throws if a class has no training image, or if there are no test images. Not every class needs test
-/// images.
-void check_split(const ImageList& train, const ImageList& test, double fraction) {
-  std::vector<bool> trained(train.classes.size());
-  for (const ImageList::File& file : train.files) {
-    trained[static_cast<std::size_t>(file.label)] = true;
-  }
-  for (std::size_t label = 0; label < trained.size(); ++label) {
-    if (!trained[label]) {
-      throw Error(Category::data,
-                  fmt::format("{}: a test fraction of {} leaves no image of class '{}' to train",
-                              train.folder.string(), fraction, train.classes[label]));
-    }
-  }
-  if (test.files.empty()) {
-    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} images leaves none to test",
-                                            train.folder.string(), fraction, train.files.size()));
-  }
+/// Throws if there is nothing to measure the model with.
+void check_tested(const std::filesystem::path& place, const Places& places, double test_fraction) {
+  if (!places.test.empty() || !places.validation.empty() || test_fraction > 0.0) return;
+  if (places.train.archives.empty() && file_kind(place) != FileKind::folder) return;  // list_images says why
+  const bool divided = !places.train.empty() && places.train.path() != place;
+  throw Error(
+      Category::usage,
+      places.train.archives.empty()
+          ? fmt::format("{}: no folder{} test there: give a test fraction, the share of the images to test "
+                        "with, or make train/CLASS/ and test/CLASS/ (or val/CLASS/)",
+                        place.string(), divided ? "" : "s train and")
+          : fmt::format(
+                "{}: no test*.tar (or val*.tar) there: give a test fraction, the share of the images to "
+                "test with, or the folder of train*.tar and test*.tar",
+                place.string()),
+      "data-dir");
+}
+
+/// Hash of CLASS/NAME of a file.
+std::uint64_t key_of(const ImageList& list, const ImageList::File& file) {
+  const std::string name = fmt::format("{}/{}", list.classes[static_cast<std::size_t>(file.label)],
+                                       std::filesystem::path(file.name).filename().string());
+  Digest digest;
+  digest.update(std::as_bytes(std::span(name)));
+  return digest.words()[0];
 }
 
 }  // namespace
 
+std::filesystem::path find_image_part(const std::filesystem::path& folder, Part part) {
+  if (file_kind(folder) != FileKind::folder) return {};
+  return find_part_place(folder, part).path();
+}
+
 ImageList split_off_test_images(ImageList& list, double fraction) {
-  ImageList test{.folder = list.folder, .classes = list.classes};
+  std::vector<int> labels;
+  std::vector<std::uint64_t> keys;
+  for (const ImageList::File& file : list.files) {
+    labels.push_back(file.label);
+    keys.push_back(key_of(list, file));
+  }
+  const std::vector<bool> is_test = held_out(labels, keys, fraction);
+  ImageList test{.folder = list.folder, .archives = list.archives, .classes = list.classes};
   std::vector<ImageList::File> train;
-  for (ImageList::File& file : list.files) {
-    Digest digest;
-    digest.update(std::as_bytes(std::span(file.name)));
-    const bool held_out = in_unit_interval(digest.words()[0]) < fraction;
-    (held_out ? test.files : train).push_back(std::move(file));
+  for (std::size_t i = 0; i < list.files.size(); ++i) {
+    (is_test[i] ? test.files : train).push_back(std::move(list.files[i]));
+  }
+  if (test.files.empty()) {
+    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} images leaves none to test",
+                                            list.place(), fraction, train.size()));
   }
   list.files = std::move(train);
-  check_split(list, test, fraction);
   return test;
 }
 
-ImageParts list_image_parts(const std::filesystem::path& folder, double test_fraction) {
-  const std::filesystem::path train = find_image_part(folder, "train");
-  const std::filesystem::path test = find_image_part(folder, "test");
-  check_parts(folder, train, test, test_fraction);
-  ImageParts parts;
-  parts.train = list_images(train.empty() ? folder : train);
-  check_several_classes(parts.train.folder, parts.train.classes);
-  parts.test = test.empty() ? split_off_test_images(parts.train, test_fraction)
-                            : list_images(test, parts.train.classes);
+ImageParts list_image_parts(const std::filesystem::path& place, double test_fraction) {
+  Places places = find_places(place);
+  check_test_fraction(places.test.path(), test_fraction);
+  check_tested(place, places, test_fraction);
+  if (places.train.empty()) places.train.folder = place;
+  ImageParts parts{.train = list(places.train), .validation = {}, .test = {}};
+  check_several_classes(parts.train.place(), parts.train.classes);
+  if (!places.validation.empty()) parts.validation = list(places.validation, parts.train.classes);
+  if (!places.test.empty()) parts.test = list(places.test, parts.train.classes);
+  if (test_fraction > 0.0) parts.test = split_off_test_images(parts.train, test_fraction);
   return parts;
+}
+
+std::unique_ptr<Dataset> make_images(ImageList list, Shape shape) {
+  return list.archives.empty() ? make_image_folder(std::move(list), shape)
+                               : make_tar_images(std::move(list), shape);
 }
 
 }  // namespace lockstep

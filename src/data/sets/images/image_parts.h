@@ -1,25 +1,39 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <optional>
 
-#include "data/sets/images/image_folder.h"
+#include "data/sets/images/image_list.h"
+#include "data/sets/parts.h"
+#include "lockstep/dataset.h"
 
 namespace lockstep {
 
 /// Image files of a data set.
 struct ImageParts {
   ImageList train;
-  ImageList test;
+  std::optional<ImageList> validation;
+  std::optional<ImageList> test;
 };
 
-/// Lists FOLDER/train/CLASS/ and FOLDER/test/CLASS/ (or val, validation). Without a test folder, holds out
-/// `test_fraction` of the files of FOLDER/train/CLASS/, or of FOLDER/CLASS/ without a folder train. Throws
-/// Error(usage) if the fraction is missing or has no effect, Error(data) as list_images, for a single class,
-/// and if a class has no training images or there are no test images.
-ImageParts list_image_parts(const std::filesystem::path& folder, double test_fraction);
+/// Lists the images of a data set. `place` is a folder: its parts are FOLDER/train/CLASS/, val/CLASS/ (or
+/// valid, validation) and test/CLASS/, or the archives train*.tar, val*.tar and test*.tar; a folder without
+/// them contains FOLDER/CLASS/. Otherwise it is an archive, or a pattern of several (data/files/
+/// number_pattern.h). Without a test part, holds out `test_fraction` of the training images. Throws
+/// Error(usage) if the fraction has no effect, or is missing where there is neither a test nor a validation
+/// part; Error(data) as list_images and list_tar_images, for a single class, and if the fraction leaves
+/// nothing to test.
+ImageParts list_image_parts(const std::filesystem::path& place, double test_fraction);
 
-/// Moves the files whose hash of CLASS/NAME, in [0, 1), is below `fraction` to a second list. The choice does
-/// not depend on other files.
+/// Folder of a part in `folder`, or its first archive. Empty: there is none, or no such folder.
+std::filesystem::path find_image_part(const std::filesystem::path& folder, Part part);
+
+/// Moves `fraction` of the files of each class to a second list (data/sets/held_out.h). Keys are hashes of
+/// CLASS/NAME, without other folders.
 ImageList split_off_test_images(ImageList& list, double fraction);
+
+/// Data set of the images of a folder or of archives.
+std::unique_ptr<Dataset> make_images(ImageList list, Shape shape);
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include "data/sets/images/image_parts.h"
 #include "data/sets/images/packed_images.h"
+#include "data/sets/parts.h"
 #include "data/sets/registry.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -9,38 +10,61 @@
 namespace lockstep {
 namespace {
 
-DatasetPair open_packed_parts(const std::filesystem::path& folder, Shape shape) {
-  DatasetPair pair;
-  pair.train = open_packed_images(folder, "train", shape);
-  pair.test = open_packed_images(folder, "test", shape);
-  if (pair.test->class_names() != pair.train->class_names()) {
-    throw Error(Category::data, fmt::format("{}: train.index and test.index were packed from different data",
+std::filesystem::path index_of(const std::filesystem::path& folder, Part part) {
+  return find_part(folder, part, ".index");
+}
+
+std::unique_ptr<Dataset> open_packed_part(const std::filesystem::path& folder, Part part, Shape shape) {
+  const std::filesystem::path index = index_of(folder, part);
+  return index.empty() ? nullptr : open_packed_images(folder, index.stem().string(), shape);
+}
+
+DatasetPair open_packed_parts(const std::filesystem::path& folder, double test_fraction, Shape shape) {
+  const std::filesystem::path test = index_of(folder, Part::test);
+  check_test_fraction(test, test_fraction);
+  if (test.empty() && index_of(folder, Part::validation).empty()) {
+    throw Error(Category::data, fmt::format("{}: no test.index there beside train.index: pack the data again",
                                             folder.string()));
+  }
+  if (test_fraction > 0.0) {
+    throw Error(
+        Category::usage,
+        fmt::format("does not divide packed images ({}): give it to lockstep data pack", folder.string()),
+        "test-fraction");
+  }
+  DatasetPair pair;
+  pair.train = open_packed_part(folder, Part::train, shape);
+  pair.validation = open_packed_part(folder, Part::validation, shape);
+  pair.test = open_packed_part(folder, Part::test, shape);
+  pair.validation_origin = index_of(folder, Part::validation).string();
+  pair.test_origin = test.string();
+  for (const Dataset* part : {pair.validation.get(), pair.test.get()}) {
+    if (part == nullptr || part->class_names() == pair.train->class_names()) continue;
+    throw Error(Category::data,
+                fmt::format("{}: train.index and {} were packed from different data", folder.string(),
+                            part == pair.test.get() ? "test.index" : "validation.index"));
   }
   check_several_classes(folder / "train.index", pair.train->class_names());
   return pair;
 }
 
-DatasetPair open_parts(const std::filesystem::path& folder, double test_fraction, Shape shape) {
-  if (has_packed_images(folder, "train")) {
-    if (test_fraction > 0.0) {
-      throw Error(Category::usage,
-                  fmt::format("has no effect, as {} exists: omit it", (folder / "test.index").string()),
-                  "test-fraction");
-    }
-    return open_packed_parts(folder, shape);
-  }
-  ImageParts parts = list_image_parts(folder, test_fraction);
+DatasetPair open_parts(const std::filesystem::path& place, double test_fraction, Shape shape) {
+  if (has_packed_images(place)) return open_packed_parts(place, test_fraction, shape);
+  ImageParts parts = list_image_parts(place, test_fraction);
   DatasetPair pair;
-  pair.train = make_image_folder(std::move(parts.train), shape);
-  pair.test = make_image_folder(std::move(parts.test), shape);
+  if (parts.validation) pair.validation_origin = parts.validation->place();
+  if (parts.test)
+    pair.test_origin = test_fraction > 0.0 ? origin_of_fraction(test_fraction) : parts.test->place();
+  pair.train = make_images(std::move(parts.train), shape);
+  if (parts.validation) pair.validation = make_images(std::move(*parts.validation), shape);
+  if (parts.test) pair.test = make_images(std::move(*parts.test), shape);
   return pair;
 }
 
 }  // namespace
 
-/// JPEG and PNG files in folders named after their classes, or packed into shards. Every rank lists the
-/// files.
+/// Image files in folders named after their classes, in tar archives, or packed into shards. Every rank lists
+/// the files.
 DatasetPair open_images(const World& world, const DatasetOptions& options) {
   DatasetPair pair;
   world.agree([&] {

@@ -11,6 +11,7 @@
 #include "data/files/shard_index.h"
 #include "data/image/decoder.h"
 #include "data/image/resample.h"
+#include "data/sets/images/image_parts.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -115,13 +116,19 @@ class ShardWriter {
 
 }  // namespace
 
+void remove_packed_images(const std::filesystem::path& folder, const std::string& part) {
+  if (file_kind(folder) != FileKind::folder) return;
+  remove_file(folder / (part + ".index"));
+  remove_shards_from(folder, part, 0);
+}
+
 PackResult pack_images(const ImageList& list, const std::filesystem::path& folder, const std::string& part,
                        const PackOptions& options) {
   make_folder(folder);
   const std::filesystem::path index_file = folder / (part + ".index");
   remove_file(index_file);  // of an earlier packing, whose shards will be replaced
   remove_leftovers(folder, [&](std::string_view name) { return name.starts_with(part + "-"); });
-  const auto images = make_image_folder(list, {});
+  const auto images = make_images(list, {});
   ShardWriter writer(folder, part, options.shard_bytes);
   writer.index.classes = list.classes;
   Shrinker shrinker(options.size, options.quality);
@@ -145,7 +152,7 @@ PackResult pack_images(const ImageList& list, const std::filesystem::path& folde
   }
   writer.finish();
   if (writer.index.entries.empty()) {
-    throw Error(Category::data, fmt::format("{}: no image there can be read", list.folder.string()));
+    throw Error(Category::data, fmt::format("{}: no image there can be read", list.place()));
   }
   write_index(writer.index, index_file);
   remove_shards_from(folder, part, writer.shards());

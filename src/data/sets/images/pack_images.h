@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "data/sets/images/image_folder.h"
+#include "data/sets/images/image_list.h"
 
 namespace lockstep {
 
@@ -24,6 +24,9 @@ struct PackResult {
   std::uint64_t bytes = 0;
   std::uint32_t shards = 0;
 };
+
+/// Removes index and shards of a part from `folder`, if there are any. Throws Error(resource).
+void remove_packed_images(const std::filesystem::path& folder, const std::string& part);
 
 /// Writes the images of `list` to `folder` as part `part`: shards, then the index, which appears when it is
 /// complete; then removes remaining shards of an earlier packing. Throws Error(resource) for a file that

@@ -80,8 +80,8 @@ class PackedImages : public Dataset {
 
 }  // namespace
 
-bool has_packed_images(const std::filesystem::path& folder, const std::string& part) {
-  return file_kind(folder / (part + ".index")) != FileKind::missing;
+bool has_packed_images(const std::filesystem::path& folder) {
+  return file_kind(folder / "train.index") != FileKind::missing;
 }
 
 std::unique_ptr<Dataset> open_packed_images(const std::filesystem::path& folder, const std::string& part,

@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// Whether `folder` contains the part "train" or "test" as written by `lockstep data pack`.
-bool has_packed_images(const std::filesystem::path& folder, const std::string& part);
+/// Whether `folder` contains training images packed by `lockstep data pack`.
+bool has_packed_images(const std::filesystem::path& folder);
 
 /// Opens a part. Reads the index only; samples are read, and their checksums compared, when they are
 /// requested. Throws Error(data) for a bad index and for shards that are missing or too short.

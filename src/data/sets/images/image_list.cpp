@@ -1,0 +1,51 @@
+#include "data/sets/images/image_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "core/printable.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+
+std::string ImageList::place() const {
+  if (archives.empty()) return folder.string();
+  if (archives.size() == 1) return archives[0].string();
+  return fmt::format("{} and {} more", archives[0].string(), archives.size() - 1);
+}
+
+bool is_image_name(std::string_view name) {
+  constexpr std::array<std::string_view, 4> extensions = {".jpg", ".jpeg", ".png", ".webp"};
+  std::string extension = std::filesystem::path(name).extension().string();
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::find(extensions, extension) != extensions.end();
+}
+
+void note_skipped(ImageList& list, const std::string& name) {
+  if (list.skipped_files++ == 0) list.first_skipped_file = name;
+}
+
+void check_class_name(const std::string& name, const std::string& place) {
+  if (!has_control_characters(name)) return;
+  throw Error(Category::data,
+              fmt::format("{}: class '{}' has control characters in its name", place, printable(name)));
+}
+
+void check_several_classes(const std::filesystem::path& place, const std::vector<std::string>& classes) {
+  if (classes.size() != 1) return;
+  throw Error(Category::data, fmt::format("{}: only one class, '{}', in all training images", place.string(),
+                                          printable(classes[0])));
+}
+
+std::vector<std::string> warnings_of(const ImageList& list) {
+  if (list.skipped_files == 0) return {};
+  return {fmt::format("{}: {} {} skipped, not CLASS/NAME.jpg, .jpeg, .png or .webp; the first is {}",
+                      list.place(), list.skipped_files, list.skipped_files == 1 ? "entry" : "entries",
+                      printable(list.first_skipped_file))};
+}
+
+}  // namespace lockstep

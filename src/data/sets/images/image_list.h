@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+/// Image files of a part of a data set, by class, then by name: in folders named after their classes
+/// (FOLDER/CLASS/NAME.jpg), or in tar archives.
+struct ImageList {
+  struct File {
+    std::string name;  ///< CLASS/NAME.jpg; in an archive, the entry's name
+    int label = 0;
+    std::uint32_t archive = 0;  ///< in `archives`
+    std::uint64_t offset = 0;   ///< in the archive
+    std::uint64_t size = 0;     ///< in the archive
+  };
+  std::filesystem::path folder = {};                 ///< empty for archives
+  std::vector<std::filesystem::path> archives = {};  ///< empty for a folder
+  std::vector<std::string> classes = {};
+  std::vector<File> files = {};
+  std::uint64_t skipped_files = 0;      ///< entries that are no image of a class; hidden entries do not count
+  std::string first_skipped_file = {};  ///< without FOLDER
+
+  /// The folder, or the archives, for messages.
+  std::string place() const;
+};
+
+/// Whether a file with this name is taken for an image: .jpg, .jpeg, .png or .webp, in upper or lower case.
+bool is_image_name(std::string_view name);
+
+/// Maximum size of an image file, in bytes.
+inline constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 28;
+
+/// Notes an entry that is skipped.
+void note_skipped(ImageList& list, const std::string& name);
+
+/// Throws Error(data) with `place` for a class with control characters in its name, which an index of packed
+/// images cannot contain.
+void check_class_name(const std::string& name, const std::string& place);
+
+/// Throws Error(data) naming `place` if there is only one class.
+void check_several_classes(const std::filesystem::path& place, const std::vector<std::string>& classes);
+
+/// Line of a warning about the entries that were skipped, if there are any.
+std::vector<std::string> warnings_of(const ImageList& list);
+
+}  // namespace lockstep

@@ -1,0 +1,231 @@
+#include "data/sets/images/tar_images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+
+#include "core/files/file.h"
+#include "core/printable.h"
+#include "data/files/csv_table.h"
+#include "data/files/tar_index.h"
+#include "data/fingerprint.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+class TarImages : public Dataset {
+ public:
+  TarImages(ImageList list, Shape shape) : list_(std::move(list)), shape_(shape) {
+    reserve_open_files(list_.archives.size(), list_.place());
+    for (const std::filesystem::path& path : list_.archives) archives_.emplace_back(path);
+    for (const ImageList::File& file : list_.files) {
+      const std::uint64_t bytes = archives_[file.archive].size();
+      if (file.offset <= bytes && file.size <= bytes - file.offset) continue;
+      throw Error(Category::data, fmt::format("{}: has become shorter since it was listed",
+                                              list_.archives[file.archive].string()));
+    }
+  }
+
+  std::uint64_t size() const override { return list_.files.size(); }
+  Shape shape() const override { return shape_; }
+  int classes() const override { return static_cast<int>(list_.classes.size()); }
+  Encoding encoding() const override { return Encoding::image_file; }
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    const ImageList::File& file = list_.files[id];
+    if (file.size > max_file_bytes) {
+      throw Error(Category::data,
+                  fmt::format("{}: {} bytes are too many for an image", sample_name(id), file.size));
+    }
+    buffer.resize(std::max<std::size_t>(buffer.size(), file.size));
+    const auto bytes = std::span(buffer).first(file.size);
+    archives_[file.archive].read(file.offset, std::as_writable_bytes(bytes));
+    return bytes;
+  }
+  /// Covers names, classes and sizes of all images, but contents of a few only.
+  std::string fingerprint() const override {
+    constexpr std::uint64_t max_contents = 64;
+    Fingerprint fingerprint(*this);
+    for (const ImageList::File& file : list_.files) {
+      fingerprint.add(file.name).add(static_cast<std::uint64_t>(file.label)).add(file.size);
+    }
+    std::vector<std::uint8_t> buffer;
+    for (std::uint64_t id = 0; id < size(); id += size() / max_contents + 1) {
+      fingerprint.add(std::as_bytes(readable_sample(*this, id, buffer)));
+    }
+    return fingerprint.text();
+  }
+  int label(std::uint64_t id) const override { return list_.files[id].label; }
+  std::string sample_name(std::uint64_t id) const override {
+    const ImageList::File& file = list_.files[id];
+    return fmt::format("{}: {} at byte {}", list_.archives[file.archive].string(), file.name, file.offset);
+  }
+  std::vector<std::string> class_names() const override { return list_.classes; }
+  std::vector<std::string> warnings() const override { return warnings_of(list_); }
+
+ private:
+  ImageList list_;
+  Shape shape_;
+  std::vector<InputFile> archives_;
+};
+
+/// Entry of an archive, with the parts of its name: "cat/0001" and "seg.png" of "./cat/0001.seg.png".
+struct Member {
+  TarEntry entry;
+  std::size_t key_length = 0;
+
+  std::string_view key() const { return std::string_view(entry.name).substr(0, key_length); }
+  std::string_view extension() const {
+    return std::string_view(entry.name).substr(std::min(key_length + 1, entry.name.size()));
+  }
+  /// Name of the folder that holds it; empty: none.
+  std::string folder() const { return std::filesystem::path(entry.name).parent_path().filename().string(); }
+  /// Whether a component of its name begins with a dot.
+  bool hidden() const { return entry.name.starts_with('.') || entry.name.find("/.") != std::string::npos; }
+};
+
+Member member_of(TarEntry entry) {
+  while (entry.name.starts_with("./") || entry.name.starts_with('/'))
+    entry.name.erase(0, entry.name.find('/') + 1);
+  const std::size_t slash = entry.name.rfind('/');
+  const std::size_t dot = entry.name.find('.', slash == std::string::npos ? 0 : slash + 1);
+  const std::size_t key_length = std::min(dot, entry.name.size());
+  return {.entry = std::move(entry), .key_length = key_length};
+}
+
+/// Images of archives with the texts of their classes.
+class Lister {
+ public:
+  void add(const std::filesystem::path& path) {
+    const InputFile file(path);
+    place_ = path.string();
+    archive_ = static_cast<std::uint32_t>(list.archives.size());
+    list.archives.push_back(path);
+    std::vector<Member> members;
+    for (TarEntry& entry : list_tar({.name = place_, .size = file.size(), .read = [&](auto at, auto bytes) {
+                                       file.read(at, bytes);
+                                     }})) {
+      Member member = member_of(std::move(entry));
+      if (!member.hidden()) members.push_back(std::move(member));
+    }
+    std::ranges::stable_sort(members, {}, [](const Member& m) { return std::pair(m.key(), m.extension()); });
+    for (auto begin = members.begin(), end = begin; begin != members.end(); begin = end) {
+      end = std::find_if(begin, members.end(), [&](const Member& m) { return m.key() != begin->key(); });
+      add_sample(file, {begin, end});
+    }
+  }
+  /// The list with `classes` as the classes of the images; empty: those that there are.
+  ImageList finish(const std::vector<std::string>& classes) {
+    if (list.files.empty()) throw Error(Category::data, fmt::format("{}: no images there", list.place()));
+    list.classes = classes.empty() ? all_classes() : classes;
+    std::unordered_map<std::string_view, int> numbers;
+    for (const std::string& name : list.classes) numbers.emplace(name, static_cast<int>(numbers.size()));
+    for (std::size_t i = 0; i < list.files.size(); ++i) {
+      const auto known = numbers.find(class_texts_[i]);
+      if (known == numbers.end()) {
+        fail(list.files[i], fmt::format("the training images have no class {}", in_quotes(class_texts_[i])));
+      }
+      list.files[i].label = known->second;
+    }
+    std::ranges::sort(list.files, {}, [](const ImageList::File& file) {
+      return std::tuple(file.label, std::string_view(file.name), file.archive, file.offset);
+    });
+    return std::move(list);
+  }
+
+  ImageList list;
+
+ private:
+  [[noreturn]] void fail(const ImageList::File& file, const std::string& reason) const {
+    throw Error(Category::data, fmt::format("{}: {} at byte {}: {}", list.archives[file.archive].string(),
+                                            printable(file.name), file.offset, reason));
+  }
+  [[noreturn]] void fail(const Member& member, const std::string& reason) const {
+    fail({.name = member.entry.name, .archive = archive_, .offset = member.entry.offset}, reason);
+  }
+
+  void add_sample(const InputFile& file, std::span<const Member> members) {
+    const auto again = std::ranges::adjacent_find(members, {}, &Member::extension);
+    if (again != members.end()) fail(*(again + 1), "the archive contains this name twice");
+    const auto label = std::ranges::find(members, std::string_view("cls"), &Member::extension);
+    const Member* image = nullptr;
+    for (const Member& member : members) {
+      const bool is_whole_extension = member.extension().find('.') == std::string_view::npos;
+      if (!is_image_name(member.entry.name) || (label != members.end() && !is_whole_extension)) {
+        if (label == members.end()) note_skipped(list, member.entry.name);
+        continue;
+      }
+      if (!member.entry.is_file) {
+        fail(member,
+             "a link or a file with holes: make the archive with tar --dereference --hard-dereference");
+      }
+      if (label == members.end()) {
+        add_image(member, member.folder(), false);
+      } else if (image != nullptr) {
+        fail(member, fmt::format("a second image of its sample, beside {}", printable(image->entry.name)));
+      }
+      image = &member;
+    }
+    if (label == members.end()) return;
+    if (image == nullptr) {
+      note_skipped(list, label->entry.name);
+    } else {
+      add_image(*image, class_text(file, *label), true);
+    }
+  }
+  void add_image(const Member& member, std::string class_text, bool is_text) {
+    if (class_text.empty()) {
+      fail(member, fmt::format("the image has no class: neither a file {}.cls nor a folder named after it",
+                               printable(member.key())));
+    }
+    check_class_name(class_text, place_);
+    from_folders_ = from_folders_ || !is_text;
+    class_texts_.push_back(std::move(class_text));
+    list.files.push_back({.name = member.entry.name,
+                          .archive = archive_,
+                          .offset = member.entry.offset,
+                          .size = member.entry.size});
+  }
+  /// Text of an entry .cls, without spaces and line ends around it.
+  std::string class_text(const InputFile& file, const Member& member) const {
+    constexpr std::uint64_t longest = 1000;
+    if (!member.entry.is_file || member.entry.size > longest)
+      fail(member, "is not the number or name of a class");
+    std::string text(static_cast<std::size_t>(member.entry.size), '\0');
+    file.read(member.entry.offset, std::as_writable_bytes(std::span(text)));
+    const std::size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin == std::string::npos) fail(member, "is empty: the number or name of a class is missing");
+    return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
+  }
+  std::vector<std::string> all_classes() const {
+    if (!from_folders_) return sorted_classes(class_texts_);
+    const std::set<std::string> names(class_texts_.begin(), class_texts_.end());
+    return {names.begin(), names.end()};
+  }
+
+  std::string place_;                     ///< of the archive that add() reads
+  std::uint32_t archive_ = 0;             ///< its number
+  std::vector<std::string> class_texts_;  ///< of list.files
+  bool from_folders_ = false;             ///< whether a class is the name of a folder
+};
+
+}  // namespace
+
+ImageList list_tar_images(const std::vector<std::filesystem::path>& archives,
+                          const std::vector<std::string>& classes) {
+  Lister lister;
+  for (const std::filesystem::path& path : archives) lister.add(path);
+  return lister.finish(classes);
+}
+
+std::unique_ptr<Dataset> make_tar_images(ImageList list, Shape shape) {
+  return std::make_unique<TarImages>(std::move(list), shape);
+}
+
+}  // namespace lockstep

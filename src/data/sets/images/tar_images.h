@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/sets/images/image_list.h"
+#include "lockstep/dataset.h"
+
+namespace lockstep {
+
+/// Lists the images in tar archives by WebDataset's rules: the entries of an archive whose names are equal up
+/// to the first dot of the last component are a sample. The class is the text of its entry .cls, a number or
+/// a name; without one, the name of the folder that holds the image. Classes are sorted by their bytes; if
+/// all are numbers from .cls, by number. `classes`: allowed classes; empty: all. Files are sorted by class,
+/// then by name, archive and place, so that an archive of folders of classes has the order of these folders.
+/// Other entries of a sample with .cls do not count as skipped. Throws Error(data) as list_tar; for a class
+/// that is not allowed or has control characters; for an image without a class, a sample with several images,
+/// an entry that is there twice, and a link; and if there are no images.
+ImageList list_tar_images(const std::vector<std::filesystem::path>& archives,
+                          const std::vector<std::string>& classes = {});
+
+/// Data set of the images, which are read when samples are requested. Throws Error(data) for an archive that
+/// is shorter than when it was listed.
+std::unique_ptr<Dataset> make_tar_images(ImageList list, Shape shape);
+
+}  // namespace lockstep

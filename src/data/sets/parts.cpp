@@ -1,0 +1,63 @@
+#include "data/sets/parts.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "core/files/file_system.h"
+#include "data/sets/subset.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+
+std::span<const std::string_view> names_of(Part part) {
+  static constexpr std::array<std::string_view, 1> train = {"train"};
+  static constexpr std::array<std::string_view, 3> validation = {"validation", "valid", "val"};
+  static constexpr std::array<std::string_view, 1> test = {"test"};
+  if (part == Part::train) return train;
+  if (part == Part::test) return test;
+  return validation;
+}
+
+std::filesystem::path find_part(const std::filesystem::path& folder, Part part, std::string_view extension) {
+  std::filesystem::path found;
+  for (const std::string_view name : names_of(part)) {
+    const std::filesystem::path path = folder / fmt::format("{}{}", name, extension);
+    const FileKind kind = file_kind(path);
+    if (extension.empty() ? kind != FileKind::folder : kind == FileKind::missing) continue;
+    if (!found.empty()) {
+      throw Error(Category::data,
+                  fmt::format("{}: both {} and {} are there, for the same part of the data: keep one",
+                              folder.string(), found.filename().string(), path.filename().string()));
+    }
+    found = path;
+  }
+  return found;
+}
+
+void check_test_fraction(const std::filesystem::path& test, double fraction) {
+  if (test.empty() || !(fraction > 0.0)) return;
+  throw Error(Category::usage, fmt::format("has no effect, as {} exists: omit it", test.string()),
+              "test-fraction");
+}
+
+std::string origin_of_fraction(double fraction) { return fmt::format("test fraction {}", fraction); }
+
+void complete_parts(DatasetPair& pair, const DatasetOptions& options) {
+  if (pair.validation && options.validation_fraction > 0.0) {
+    throw Error(Category::usage, fmt::format("has no effect, as {} exists: omit it", pair.validation_origin),
+                "validation-fraction");
+  }
+  if (!pair.test) {
+    pair.test = std::move(pair.validation);
+    pair.test_origin = std::move(pair.validation_origin);
+    pair.validation_origin.clear();
+    pair.tests_on_validation = true;
+  }
+  if (options.validation_fraction > 0.0) {
+    hold_out_validation(pair, options.validation_fraction);
+    pair.validation_origin = fmt::format("validation fraction {}", options.validation_fraction);
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "lockstep/dataset.h"
+
+namespace lockstep {
+
+/// Parts of a data set, as folders and files are named after them.
+enum class Part { train, validation, test };
+
+/// Names of a part: "train"; "validation", "valid" and "val"; "test". The first is used in files that this
+/// program writes, and in messages.
+std::span<const std::string_view> names_of(Part part);
+
+/// The folder, or with an `extension` (".csv") the file, in `folder` with a name of the part. Empty: there is
+/// none. Throws Error(data) for two of them.
+std::filesystem::path find_part(const std::filesystem::path& folder, Part part,
+                                std::string_view extension = {});
+
+/// Throws Error(usage) for a test fraction beside a test part at `test`; empty: there is none.
+void check_test_fraction(const std::filesystem::path& test, double fraction);
+
+/// Test origin of a pair whose test part was held out.
+std::string origin_of_fraction(double fraction);
+
+/// Completes the parts that files have: without a test part, the validation part becomes it; with a
+/// validation fraction, training samples are held out. Throws Error(usage) for a validation fraction beside a
+/// validation part, and what hold_out_validation throws.
+void complete_parts(DatasetPair& pair, const DatasetOptions& options);
+
+}  // namespace lockstep
