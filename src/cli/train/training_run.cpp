@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "cli/find_checkpoints.h"
@@ -105,8 +107,18 @@ TrainOptions resolved_by_data(const World& world, TrainOptions options, const Da
   return options;
 }
 
-/// Options in which the automatic values that affect the result are replaced by those of this run.
+/// `path` as it can be used from any folder. Links and ".." after them stay.
+std::string from_any_folder(const std::string& path) {
+  if (path.empty()) return path;
+  const std::filesystem::path absolute = std::filesystem::absolute(path);
+  return std::ranges::count(absolute, "..") > 0 ? absolute.string() : short_form(absolute).string();
+}
+
+/// Options in which the automatic values that affect the result are replaced by those of this run, and paths
+/// of data by absolute ones.
 TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
+  options.data.directory = from_any_folder(options.data.directory);
+  options.init_from = from_any_folder(options.init_from);
   options.training.batch.micro_batches = trainer.micro_batches();
   options.training.execution.device = trainer.device();
   options.training.reduce = trainer.reduce();
