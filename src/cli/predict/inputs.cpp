@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <iostream>
 #include <span>
@@ -12,17 +11,11 @@
 
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
+#include "data/sets/images/image_list.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
-
-bool is_image_name(const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  std::ranges::transform(extension, extension.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
-}
 
 using FolderId = std::pair<std::uint64_t, std::uint64_t>;  ///< device and inode
 
@@ -39,7 +32,7 @@ void add_folder(const std::filesystem::path& folder, std::vector<FolderId>& oute
     const std::filesystem::path path = folder / name;
     if (file_kind(path) == FileKind::folder) {
       add_folder(path, outer, inputs);
-    } else if (is_image_name(path)) {
+    } else if (is_image_name(name)) {
       inputs.push_back(path.string());
     }
   }
@@ -56,7 +49,7 @@ void add(const std::string& name, std::vector<std::string>& inputs) {
   std::vector<FolderId> outer;
   add_folder(name, outer, inputs);
   if (inputs.size() == before) {
-    throw Error(Category::data, fmt::format("{}: no JPEG or PNG file in this folder", name));
+    throw Error(Category::data, fmt::format("{}: no JPEG, PNG or WebP file in this folder", name));
   }
 }
 

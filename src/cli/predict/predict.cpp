@@ -82,7 +82,7 @@ OptionSet option_set(PredictOptions& options) {
       "the others are predicted, and the exit status is 3.");
   set.positional("MODEL", "model file, checkpoint or run directory, as for lockstep eval", options.file);
   set.list("PATH...",
-           "images, in JPEG or PNG; folders of them; - for names on the standard input, one on a line",
+           "images, in JPEG, PNG or WebP; folders of them; - for names on the standard input, one on a line",
            options.paths);
   set.add(options);
   set.config_file();

@@ -155,8 +155,7 @@ Facts result_options(const TrainOptions& options) {
 Facts data_options(const TrainOptions& options) {
   Facts facts;
   DatasetOptions data = options.data;
-  if (!data.directory.empty())
-    data.directory = short_form(std::filesystem::absolute(data.directory)).string();
+  data.directory = from_any_folder(data.directory);
   const std::vector<OptionText> texts = texts_of(data);
   for (const OptionText& text : texts) {
     if (!text.value.empty() && has_effect(texts, text)) facts.emplace_back(text.field.name, text.value);
