@@ -33,6 +33,7 @@ std::string printable(std::string_view text) {
 std::string in_quotes(std::string_view text) { return fmt::format("'{}'", printable(text)); }
 
 std::string plural(std::string_view noun) {
+  if (noun.ends_with("epoch")) return std::string(noun) + "s";
   const auto ends_with = [&](std::string_view end) { return noun.ends_with(end); };
   if (noun.ends_with('y')) return std::string(noun.substr(0, noun.size() - 1)) + "ies";
   return std::string(noun) + (ends_with("s") || ends_with("ch") || ends_with("x") ? "es" : "s");
