@@ -1,16 +1,29 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "data/sets/images/image_list.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
 
-/// Image files that a user names, in this order: a file is itself; a folder stands for the image files
+/// Files that a model takes.
+struct InputKind {
+  const char* name;                      ///< of one, for messages
+  bool (*takes)(std::string_view name);  ///< whether a file of this name is one
+};
+inline InputKind image_inputs() { return {"JPEG, PNG or WebP file", is_image_name}; }
+inline InputKind table_inputs() {
+  return {"table (.csv)", [](std::string_view name) { return name.ends_with(".csv"); }};
+}
+
+/// Files that a user names, in this order: a file is itself; a folder stands for the files of `kind`
 /// in it and its folders, in ascending order of their names, without hidden ones; "-" stands for the lines of
 /// the standard input, each a file or folder. Names in the result need not exist. Rank 0 looks, and sends the
-/// names to the others. Collective. Throws on all ranks Error(data) for a folder without images.
-std::vector<std::string> find_inputs(const World& world, const std::vector<std::string>& named);
+/// names to the others. Collective. Throws on all ranks Error(data) for a folder without such files.
+std::vector<std::string> find_inputs(const World& world, const std::vector<std::string>& named,
+                                     const InputKind& kind);
 
 }  // namespace lockstep

@@ -9,13 +9,17 @@
 #include "cli/output.h"
 #include "cli/predict/inputs.h"
 #include "cli/predict/prediction_printer.h"
+#include "cli/predict/tables.h"
 #include "cli/saved_model.h"
 #include "cli/split.h"
 #include "cli/train/train_options.h"
+#include "core/json/json.h"
 #include "core/message.h"
+#include "core/printable.h"
 #include "data/sets/images/image_files.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
+#include "lockstep/task.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
@@ -66,7 +70,9 @@ std::vector<ImpliedValue> implied(PredictOptions& options, const OptionSet::Give
     return name == "dataset" && !options.has_dataset ? std::string("images") : given(name);
   });
   std::erase_if(values, [&](const ImpliedValue& value) {
-    const bool of_input = value.name == "mean" || value.name == "std" || value.name == "crop-pct";
+    const bool is_crop = value.name == "crop-pct";
+    if (is_crop && !options.saved->description.table.empty()) return true;  // rows of tables are not cropped
+    const bool of_input = is_crop || value.name == "mean" || value.name == "std";
     const bool of_batch = value.name == "batch-size" || value.name == "micro-batches";
     return !of_input && (of_batch || !options.has_dataset);
   });
@@ -76,7 +82,8 @@ std::vector<ImpliedValue> implied(PredictOptions& options, const OptionSet::Give
 OptionSet option_set(PredictOptions& options) {
   OptionSet set(
       "lockstep predict [options] MODEL PATH... | MODEL --dataset NAME",
-      "Predicts the classes of images with a saved model, which contains its network, the names of its "
+      "Predicts the classes of images, or of the rows of tables, with a saved model, which contains its "
+      "network, the names of its "
       "classes and the preparation of its input. Prints them in the order of the inputs, with "
       "probabilities. Inputs are spread over all ranks. One that cannot be read is named on stderr; "
       "the others are predicted, and the exit status is 3.");
@@ -99,6 +106,22 @@ OptionSet option_set(PredictOptions& options) {
       "  find . -name '*.jpg' | lockstep predict flowers.safetensors - --format json\n"
       "  lockstep predict lenet.safetensors --dataset fashion-mnist\n");
   return set;
+}
+
+/// Reads the tables with the encoding of the model, and names those that cannot be read.
+InputTables open_tables(const World& world, const std::vector<std::string>& paths, const SavedModel& model) {
+  const std::vector<std::string> names = find_inputs(world, paths, table_inputs());
+  InputTables tables;
+  world.agree([&] {
+    TableEncoding encoding;
+    const JsonDocument document(model.description.table, {.file = model.place + ": metadata 'table'"});
+    document.read(document.root(), encoding);
+    tables = read_tables(names, encoding);
+    if (world.rank() != 0) return;
+    for (const std::string& line : tables.rows->warnings()) print_warning(line);
+    for (const std::string& line : tables.unreadable) print_warning(line);
+  });
+  return tables;
 }
 
 /// Shape of the network's input: that of the images, if a size is given or the model does not know it.
@@ -125,21 +148,32 @@ int run_prediction(World& world, const PredictOptions& options, const OptionSet&
   if (world.rank() == 0) print_warning(fmt::format("{}", fmt::join(set.contradictions(), "; ")));
   DatasetPair data;
   std::unique_ptr<Dataset> files;
+  std::uint64_t unreadable = 0;
   if (options.has_dataset) {
     data = open_dataset(world, options.data);
+  } else if (!model.description.table.empty()) {
+    InputTables tables = open_tables(world, options.paths, model);
+    unreadable = tables.unreadable.size();
+    files = std::move(tables.rows);
   } else {
-    files =
-        make_image_files(find_inputs(world, options.paths), input_shape(options, set.is_given("image-size")));
+    files = make_image_files(find_inputs(world, options.paths, image_inputs()),
+                             input_shape(options, set.is_given("image-size")));
   }
   const Dataset& dataset = files ? *files : part_of(world, data, options.split);
   std::unique_ptr<Network> network;
   world.agree([&] {
+    if (model.description.task != name_of(Task::classification)) {
+      throw Error(Category::usage, fmt::format("{}: a model of task {}: only classes can be predicted",
+                                               model.place, in_quotes(model.description.task)));
+    }
+    if (options.has_dataset) check_encoding(dataset, model);
+    if (dataset.size() == 0 && unreadable > 0)
+      throw Error(Category::data, "none of the tables could be read");
     if (dataset.size() == 0) throw Error(Category::usage, "no inputs were named");
     network = network_of(model, options.model.name, dataset.shape(), 0);
   });
   PredictionPrinter printer(dataset, output_names(model, dataset, *network),
                             static_cast<std::size_t>(options.top), options.format);
-  std::uint64_t unreadable = 0;
   if (world.rank() == 0) print(printer.head());
   predict(world, *network, model.file, dataset,
           {.input = options.input, .batch = options.batch, .execution = options.execution},
