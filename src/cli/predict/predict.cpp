@@ -174,6 +174,7 @@ int run_prediction(World& world, const PredictOptions& options, const OptionSet&
   });
   PredictionPrinter printer(dataset, output_names(model, dataset, *network),
                             static_cast<std::size_t>(options.top), options.format);
+  const std::uint64_t inputs = dataset.size() + unreadable;  // rows, and tables that have none
   if (world.rank() == 0) print(printer.head());
   predict(world, *network, model.file, dataset,
           {.input = options.input, .batch = options.batch, .execution = options.execution},
@@ -185,7 +186,7 @@ int run_prediction(World& world, const PredictOptions& options, const OptionSet&
           });
   world.agree([&] {
     if (unreadable == 0) return;
-    throw Error(Category::data, fmt::format("{} of {} inputs could not be read", unreadable, dataset.size()));
+    throw Error(Category::data, fmt::format("{} of {} inputs could not be read", unreadable, inputs));
   });
   return 0;
 }
