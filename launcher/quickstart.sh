@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Installs missing packages, builds lockstep, and trains LeNet with two ranks, on a fresh Debian 12.
+# Installs missing packages, builds and installs lockstep, and trains LeNet with two ranks, on a fresh Debian 12.
 # Can be interrupted and run again. Takes two to three minutes the first time, later only the training.
-#   launcher/quickstart.sh [--no-packages] [--cuda] [options of lockstep train, e.g. --epochs 2]
-#   --no-packages  install nothing
+#   launcher/quickstart.sh [--no-packages] [--prefix DIR] [--cuda] [options of lockstep train, e.g. --epochs 2]
+#   --no-packages  install no packages
+#   --prefix DIR   install lockstep to DIR/bin; without it to /usr/local/bin, or for other users than root to
+#                  ~/.local/bin
 #   --cuda         build for GPUs without a GPU, if nvcc is installed; with a GPU this is the default
 set -euo pipefail
 # shellcheck source=launcher/common.sh
@@ -17,10 +19,12 @@ free_run_directory() {
 
 packages=true
 cuda=false
+prefix=$([[ $EUID -eq 0 ]] && echo /usr/local || echo "$HOME/.local")
 while [[ $# -gt 0 ]]; do
   case $1 in
-    -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 0 ;;
     --no-packages) packages=false ;;
+    --prefix) [[ $# -ge 2 ]] || die "--prefix needs a folder" && prefix=$2 && shift ;;
     --cuda) cuda=true ;;
     *) break ;;
   esac
@@ -42,6 +46,7 @@ if $packages; then
   if $cuda; then install_cudnn_frontend; fi
 fi
 stage "build" build_preset release lockstep lockstep-run || exit 1
+stage "install to $prefix" cmake --install "$release" --prefix "$prefix" || exit 1
 
 run=$(free_run_directory)
 command=(-np 2 train --model lenet --dataset fashion-mnist --epochs 10 --batch-size 256 --lr 0.2
@@ -52,4 +57,7 @@ say "launcher/lockstep-run ${command[*]}"
 status=0
 "$launcher/lockstep-run" "${command[@]}" </dev/null || status=$?
 if [[ $status -eq 0 ]]; then say "run directory $run"; fi
+if [[ $(command -v lockstep || true) != "$prefix/bin/lockstep" ]]; then
+  say "to call lockstep by its name:  export PATH=$prefix/bin:\$PATH"
+fi
 exit "$status"
