@@ -58,8 +58,7 @@ OptionSet option_set(ImportOptions& options) {
   set.ignore(train_option_names());
   set.epilogue(
       "Example:\n  lockstep import resnet18.onnx resnet18.json\n"
-      "  lockstep train --model resnet18.json --init-from resnet18.safetensors --dataset images --data-dir "
-      "photos\n");
+      "  lockstep train --model resnet18.json --init-from resnet18.safetensors ...\n");
   return set;
 }
 

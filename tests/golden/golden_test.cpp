@@ -161,10 +161,9 @@ class Samples {
 
 /// "DIGEST METRICS" of a finished run.
 std::string result_of(const Outcome& outcome, const std::filesystem::path& saved) {
-  const std::string digest =
-      std::filesystem::exists(saved)
-          ? line_after(lockstep(0, {"inspect", saved.string()}).out, "digest in the file's order ")
-          : digest_of(outcome.out);
+  const std::string digest = std::filesystem::exists(saved)
+                                 ? digest_of(lockstep(0, {"inspect", saved.string()}).out)
+                                 : digest_of(outcome.out);
   static const std::regex metric(R"((?:train|test) \S+ (\S+))");
   std::string last;
   std::istringstream lines(outcome.out);

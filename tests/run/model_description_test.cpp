@@ -86,8 +86,9 @@ TEST(ModelDescription, DamagedEntriesAreNamed) {
       {{{"mean", "[\"a\"]"}}, "metadata 'mean'"},
       {{{"dataset", "[]"}}, "metadata 'dataset'"},
   };
-  for (const auto& [metadata, words] : rows) {
-    expect_error(Category::data, {"m.safetensors", words}, [&] { description_of(file_with(metadata)); });
+  for (const auto& row : rows) {
+    expect_error(Category::data, {"m.safetensors", row.second},
+                 [&] { description_of(file_with(row.first)); });
   }
   ModelDescription damaged = example();
   damaged.network = "{\"layers\": [{\"op\": \"conv\"}]}";

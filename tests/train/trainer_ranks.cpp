@@ -195,7 +195,7 @@ TEST_F(Training, ASlowRankIsReportedAndChangesNoBit) {
 
 TEST_F(Training, ValuesThatFollowFromTheSamplesAreTheSameOnAnyNumberOfRanks) {
   TrainerOptions chosen = options();
-  chosen.batch = {.size = by_data<int>};
+  chosen.batch = {.size = by_data<int>, .micro_batches = 8};
   chosen.epochs = by_data<int>;
   chosen.schedule.warmup_epochs = by_data<double>;
   chosen.input = {.mean = by_data<std::vector<double>>, .deviation = by_data<std::vector<double>>};

@@ -8,11 +8,11 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t columns = 100;
+constexpr std::size_t line_columns = 100;
 constexpr std::size_t help_column = 30;
 
-/// Wraps the words of `text` into lines that start at column `indent`; `used` columns of the first one are
-/// taken.
+/// Wraps the words of `text` into lines that start at column `indent`; `used` columns of the first one
+/// are taken.
 std::string wrap(const std::string& text, std::size_t indent, std::size_t used) {
   std::istringstream words(text);
   std::string result;
@@ -23,7 +23,7 @@ std::string wrap(const std::string& text, std::size_t indent, std::size_t used) 
   }
   bool first = true;
   for (std::string word; words >> word; first = false) {
-    if (!first && column + 1 + word.size() > columns) {
+    if (!first && column + 1 + word.size() > line_columns) {
       result += "\n" + std::string(indent, ' ');
       column = indent;
     } else if (!first) {

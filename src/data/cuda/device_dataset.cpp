@@ -17,7 +17,7 @@ std::size_t sample_bytes(const Dataset& dataset) {
 
 std::vector<std::int32_t> labels_of(const Dataset& dataset) {
   std::vector<std::int32_t> labels(dataset.size());
-  for (std::uint64_t id = 0; id < labels.size(); ++id) labels[id] = dataset.label(id);
+  for (std::uint64_t id = 0; id < labels.size(); ++id) labels[id] = target_of(dataset, id).label;
   return labels;
 }
 
