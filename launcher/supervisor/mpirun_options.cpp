@@ -20,12 +20,12 @@ const Names rank_options = {"np", "n", "c"};
 const Names host_lists = {"H", "host"};
 const Names host_files = {"hostfile", "machinefile", "default-hostfile"};
 const Names parameter_options = {"mca", "gmca", "omca", "pmixmca", "prtemca"};
-const Names other_options = {"N",       "am",          "bind-to",    "cpu-list",    "cpu-set",
-                             "map-by",  "npernode",    "npersocket", "ompi-server", "output-filename",
-                             "path",    "personality", "ppr",        "prefix",      "preload-files",
-                             "rank-by", "rankfile",    "report-uri", "rf",          "s",
-                             "stdin",   "timeout",     "tune",       "wd",          "wdir",
-                             "x",       "xterm"};
+const Names remaining_options = {"N",       "am",          "bind-to",    "cpu-list",    "cpu-set",
+                                 "map-by",  "npernode",    "npersocket", "ompi-server", "output-filename",
+                                 "path",    "personality", "ppr",        "prefix",      "preload-files",
+                                 "rank-by", "rankfile",    "report-uri", "rf",          "s",
+                                 "stdin",   "timeout",     "tune",       "wd",          "wdir",
+                                 "x",       "xterm"};
 
 /// Whether `word` is one of these options.
 bool among(std::string_view word, Names names) {
@@ -77,7 +77,7 @@ void read_file(const std::string& path, std::vector<MpirunOptions::Host>& hosts)
 std::size_t values_of(std::string_view option) {
   if (among(option, parameter_options)) return 2;
   const bool takes_one = among(option, rank_options) || among(option, host_lists) ||
-                         among(option, host_files) || among(option, other_options);
+                         among(option, host_files) || among(option, remaining_options);
   return takes_one ? 1 : 0;
 }
 

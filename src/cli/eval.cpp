@@ -141,7 +141,7 @@ std::string result_line(const std::string& part, const Evaluation& result) {
   std::string epochs, more;
   for (const Metric& metric : metrics_of(result.task)) {
     const std::string text = fmt::format("{} {}  ", metric.label, metric_text(result.*metric.value));
-    (metric.in_epochs ? epochs : more) += metric.in_epochs ? part + " " + text : text;
+    (metric.in_epochs ? epochs : more) += metric.in_epochs ? fmt::format("{} {}", part, text) : text;
   }
   std::string line = fmt::format("{}samples {}  {}", epochs, result.samples, more);
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";

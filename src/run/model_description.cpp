@@ -25,7 +25,7 @@ JsonValue entry_of(const Names& names) {
 }
 template <class Value>
 JsonValue entry_of(const Value& value) {
-  return json_of(value);
+  return lockstep::json_of(value);
 }
 
 /// Reads the JSON text of an entry.

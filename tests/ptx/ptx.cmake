@@ -43,7 +43,8 @@ add_test(NAME kernel_resources_planted
 # The tests, chosen so that each kernel runs; the rest would take long on the interpreter.
 set(ptx_filter_of_ops --gtest_filter=-CudaPlan.SaysWhichGradientsAreWritten)
 string(JOIN ":" ptx_filter_of_train --gtest_filter=CudaTrainer.FollowsTheCpuWithEverythingElse
-  CudaTrainer.FollowsTheCpuWithAugmentationOnTheGpu CudaTrainer.SavesWhatItEvaluates Feed.*)
+  CudaTrainer.FollowsTheCpuWithAugmentationOnTheGpu CudaTrainer.SavesWhatItEvaluates Feed.*
+  PredictorOnGpu.GivesTheOutputsOfTheCpu)
 string(JOIN ":" ptx_files ${kernel_ptx})
 set(launches)
 foreach(layer data gradient ops optim train)

@@ -144,7 +144,7 @@ class OptionSet {
   using Values = std::map<std::string, Source>;
 
   template <class T>
-  void add(T& value, const Field& field);
+  void add(T& value, const Field& described);
   void insert(Option option);
   bool read_command_line(int argc, const char* const* argv, Values& values) const;
   /// Moves `--switch=false` from `tokens` to `values`.

@@ -14,7 +14,7 @@ namespace lockstep {
 namespace {
 
 Launch prepare_launch() {
-  const Launch launch = read_launch([](const char* name) { return std::getenv(name); });
+  Launch launch = read_launch([](const char* name) { return std::getenv(name); });
   set_start_options(launch);
   return launch;
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <compare>
+#include <tuple>
 #include <utility>
 
 #include "lockstep/error.h"
@@ -40,7 +40,9 @@ char find_separator(std::string_view text, bool whole) {
     bool equal = false;
     bool semicolons = false;  ///< and equal: commas may then be those of numbers
     std::size_t fields = 1;
-    auto operator<=>(const Division&) const = default;
+    bool operator>(const Division& other) const {
+      return std::tie(equal, semicolons, fields) > std::tie(other.equal, other.semicolons, other.fields);
+    }
   };
   char best = ',';
   Division best_division;

@@ -110,7 +110,7 @@ Refusal refusal_of(const CsvTable& table, std::size_t i, const ColumnContents& c
 
 /// `names` as a value for the command line.
 std::string command_word(const std::vector<std::string>& names) {
-  const std::string word = printable(fmt::format("{}", fmt::join(names, ",")));
+  std::string word = printable(fmt::format("{}", fmt::join(names, ",")));
   const auto is_plain = [](char letter) {
     return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
            (letter >= 'A' && letter <= 'Z') ||

@@ -42,7 +42,7 @@ std::string GraphWriter::unique(const std::string& name) {
 std::string GraphWriter::add(const char* op, const std::string& name, const std::vector<std::string>& inputs,
                              const std::vector<OnnxAttribute>& attributes) {
   onnx::NodeProto& node = *graph_.add_node();
-  const std::string output = unique(name);
+  std::string output = unique(name);
   node.set_op_type(op);
   node.set_name(output);
   for (const std::string& input : inputs) node.add_input(input);
