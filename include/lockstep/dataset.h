@@ -58,7 +58,7 @@ class Dataset {
   /// Lines for the user about what is odd in the files: files that are not samples, columns that number the
   /// rows.
   virtual std::vector<std::string> warnings() const { return {}; }
-  /// How the columns of a table became the elements of its samples, the same for all parts of a data set;
+  /// Encoding of the columns of a table as elements of a sample, the same for all parts of a data set;
   /// null: it is not a table. Lives as long as the data set.
   virtual const TableEncoding* table_encoding() const { return nullptr; }
 };

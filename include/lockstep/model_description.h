@@ -13,8 +13,9 @@
 
 namespace lockstep {
 
-/// What a saved model is: enough to use it without the options of its training. Stored in the metadata of
-/// model files (docs/checkpoints.md). Files of other programs and of earlier versions lack some or all of it.
+/// Description of a saved model: enough to use it without the options of its training. Stored in the metadata
+/// of model files (docs/checkpoints.md). Files of other programs and of earlier versions lack some or all of
+/// it.
 struct ModelDescription {
   std::string network = {};  ///< text of a network file; empty: unknown
   Shape shape = {};          ///< of a sample; no channels: unknown

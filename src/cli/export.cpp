@@ -65,7 +65,7 @@ OptionSet option_set(ExportOptions& options) {
   return set;
 }
 
-/// What a user of the ONNX model needs to know of it, without the network, which the model is.
+/// Metadata of the ONNX model: the description without the network, which the ONNX model contains itself.
 std::map<std::string, std::string> metadata_for(ModelDescription description) {
   description.network.clear();
   description.data.clear();

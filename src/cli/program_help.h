@@ -8,7 +8,7 @@ namespace lockstep {
 /// Text of `lockstep help`: how to start the program, and its commands.
 std::string program_help();
 
-/// What a person who types `lockstep` alone is likely to do next.
+/// Text for a person who types `lockstep` alone: the three likeliest next commands.
 std::string greeting();
 
 /// Text of --version. The first line is "lockstep VERSION".

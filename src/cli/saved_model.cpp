@@ -54,7 +54,7 @@ class Relabelled final : public Dataset {
     return whole_.sample(id, buffer);
   }
   int label(std::uint64_t id) const override { return labels_[static_cast<std::size_t>(whole_.label(id))]; }
-  /// That of the whole set: the ranks have compared its labels, and the model's names.
+  /// Fingerprint of the whole set, as ranks compare its labels and the model's class names elsewhere.
   std::string fingerprint() const override { return whole_.fingerprint(); }
   std::string sample_name(std::uint64_t id) const override { return whole_.sample_name(id); }
   Names class_names() const override { return names_; }

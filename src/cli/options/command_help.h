@@ -8,7 +8,8 @@
 
 namespace lockstep {
 
-/// What people read about a command. --help, the manual page and the completion of shells are made from it.
+/// Description of a command for people. --help, the manual page and the completion of shells are made from
+/// it.
 struct CommandHelp {
   /// An argument without a name.
   struct Argument {

@@ -107,7 +107,7 @@ class OptionSet {
     }
   }
 
-  /// What people read about the options.
+  /// Description of the options for people.
   CommandHelp describe() const;
   /// Text of --help.
   std::string help() const { return help_text(describe()); }

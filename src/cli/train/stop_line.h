@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// How this run was started, for advice that can be pasted.
+/// Command that started this run, for advice that can be pasted.
 struct StartCommand {
   std::string start = "lockstep";  ///< "lockstep-run -np 4", "mpirun -np 4 ./lockstep", "lockstep"
   std::vector<std::string> command = {"train"};  ///< "train", "--lr", "0.2"
