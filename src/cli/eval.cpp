@@ -2,19 +2,17 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <memory>
-#include <numeric>
 #include <optional>
-#include <span>
 
 #include "cli/class_names.h"
 #include "cli/commands.h"
 #include "cli/data_warnings.h"
+#include "cli/eval_results.h"
 #include "cli/find_checkpoints.h"
 #include "cli/model_options.h"
-#include "cli/output.h"
+#include "cli/results.h"
+#include "cli/sample_predictions.h"
 #include "cli/saved_model.h"
 #include "cli/split.h"
 #include "cli/train/train_options.h"
@@ -24,7 +22,6 @@
 #include "lockstep/evaluation.h"
 #include "lockstep/models.h"
 #include "lockstep/world.h"
-#include "run/sinks/progress_text.h"
 
 namespace lockstep {
 namespace {
@@ -38,6 +35,9 @@ struct EvalOptions {
   Split split = Split::test;
   bool per_class = false;
   bool confusion = false;
+  bool calibration = false;
+  std::string predictions;
+  ResultOptions results;
   BatchOptions batch;
   ExecutionOptions execution;
   std::optional<SavedModel> saved = {};  ///< model that was opened for the values that it implies
@@ -45,8 +45,8 @@ struct EvalOptions {
 
 template <OptionsOf<EvalOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  [[maybe_unused]] auto& [file, checkpoint, model, data, input, split, per_class, confusion, batch, execution,
-                          saved] = options;
+  [[maybe_unused]] auto& [file, checkpoint, model, data, input, split, per_class, confusion, calibration,
+                          predictions, results, batch, execution, saved] = options;
   field(checkpoint,
         {.name = "checkpoint",
          .help = "measure the model of this checkpoint, or of the newest good one of this run directory",
@@ -58,7 +58,7 @@ void visit(O& options, Visitor&& field) {
   visit(input, field);
   field(split, {.name = "split", .help = "part of the data set to measure"});
   field(per_class, {.name = "per-class",
-                    .help = "also print the number of samples and the accuracy of each class",
+                    .help = "also print samples, precision, recall and F1 of each class",
                     .group = "Output",
                     .scope = Scope::protocol,
                     .needs = {{"task", {"classification"}}}});
@@ -66,6 +66,20 @@ void visit(O& options, Visitor&& field) {
                     .help = "also print the confusion matrix: a row per class, a column per predicted class",
                     .scope = Scope::protocol,
                     .needs = {{"task", {"classification"}}}});
+  field(calibration, {.name = "calibration",
+                      .help = "also print the expected calibration error: how far the probabilities of the "
+                              "predicted classes are from the shares that are correct (15 bins); needs a "
+                              "second pass over the samples",
+                      .scope = Scope::protocol,
+                      .needs = {{"task", {"classification"}}}});
+  field(predictions,
+        {.name = "predictions",
+         .help = "CSV file for the class, the predicted class and its probability of each sample; "
+                 "with --calibration, both take one pass",
+         .placeholder = "FILE",
+         .scope = Scope::file,
+         .needs = {{"task", {"classification"}}}});
+  visit(results, field);
   visit(batch, field);
   visit(execution, field);
 }
@@ -107,44 +121,26 @@ OptionSet option_set(EvalOptions& options) {
   return set;
 }
 
-std::string per_class_table(const std::vector<std::uint64_t>& confusion,
-                            const std::vector<std::string>& names) {
-  std::string table = fmt::format("{:<20}{:>9}{:>9}\n", "class", "samples", "acc");
-  for (std::size_t c = 0; c < names.size(); ++c) {
-    const auto row = std::span(confusion).subspan(c * names.size(), names.size());
-    const std::uint64_t samples = std::accumulate(row.begin(), row.end(), std::uint64_t{0});
-    const std::string accuracy =
-        samples == 0 ? "-"
-                     : fmt::format("{:.4f}", static_cast<double>(row[c]) / static_cast<double>(samples));
-    table += fmt::format("{:<20}{:>9}{:>9}\n", names[c], samples, accuracy);
-  }
-  return table;
+/// Whether results of classes are measured: they are printed, or so few that it costs nothing.
+bool counts_confusion(const Dataset& dataset, const EvalOptions& options) {
+  constexpr int few = 1000;
+  if (dataset.task() != Task::classification) return false;
+  return options.per_class || options.confusion || dataset.classes() <= few;
 }
 
-std::string confusion_table(const std::vector<std::uint64_t>& confusion,
-                            const std::vector<std::string>& names) {
-  std::string table = fmt::format("{:<20}", "class");
-  for (std::size_t c = 0; c < names.size(); ++c) {
-    table += fmt::format("{:>7}", c);
-  }
-  for (std::size_t c = 0; c < names.size(); ++c) {
-    table += fmt::format("\n{:<20}", fmt::format("{} {}", c, names[c]));
-    for (std::size_t predicted = 0; predicted < names.size(); ++predicted) {
-      table += fmt::format("{:>7}", confusion[c * names.size() + predicted]);
-    }
-  }
-  return table + "\n";
-}
+bool needs_outputs(const EvalOptions& options) { return options.calibration || !options.predictions.empty(); }
 
-/// Metrics of epochs first, with the name of the part of the data.
-std::string result_line(const std::string& part, const Evaluation& result) {
-  std::string epochs, more;
-  for (const Metric& metric : metrics_of(result.task)) {
-    const std::string text = fmt::format("{} {}  ", metric.label, metric_text(result.*metric.value));
-    (metric.in_epochs ? epochs : more) += metric.in_epochs ? fmt::format("{} {}", part, text) : text;
-  }
-  std::string line = fmt::format("{}samples {}  {}", epochs, result.samples, more);
-  return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+/// On rank 0, if `options` need the outputs of each sample, what is made of them. Collective.
+std::unique_ptr<SamplePredictions> open_predictions(const World& world, const Network& network,
+                                                    const Dataset& dataset, const EvalOptions& options) {
+  std::unique_ptr<SamplePredictions> predictions;
+  world.agree([&] {
+    if (world.rank() != 0 || !needs_outputs(options)) return;
+    const auto classes = static_cast<std::size_t>(network.classes());
+    predictions =
+        std::make_unique<SamplePredictions>(dataset, names_of_classes(dataset, classes), options.predictions);
+  });
+  return predictions;
 }
 
 int run_evaluation(World& world, const EvalOptions& options, const std::vector<std::string>& warnings) {
@@ -164,21 +160,31 @@ int run_evaluation(World& world, const EvalOptions& options, const std::vector<s
     relabelled = relabel(whole, model);
   });
   const Dataset& dataset = relabelled ? *relabelled : whole;
-  const Evaluation result = evaluate(world, *network, model.file, dataset,
-                                     {.confusion = options.per_class || options.confusion,
-                                      .input = options.input,
-                                      .batch = options.batch,
-                                      .execution = options.execution});
+  const EvaluationOptions evaluation{.confusion = counts_confusion(dataset, options),
+                                     .input = options.input,
+                                     .batch = options.batch,
+                                     .execution = options.execution};
+  const std::unique_ptr<SamplePredictions> predictions = open_predictions(world, *network, dataset, options);
+  EvalResults results{.part = name_of(options.split),
+                      .evaluation = evaluate(world, *network, model.file, dataset, evaluation)};
+  if (needs_outputs(options)) {
+    predict(world, *network, model.file, dataset, evaluation,
+            [&](const OutputBlock& block) { predictions->add(block); });
+    world.agree([&] {
+      if (predictions) results.calibration_error = predictions->finish();
+    });
+  }
   if (world.rank() == 0) {
-    print_warning(
-        skipped_warning(result, options.split == Split::train ? "training" : name_of(options.split)));
-    const auto names = names_of_classes(dataset, static_cast<std::size_t>(network->classes()));
-    print(result_line(name_of(options.split), result));
-    print(options.per_class ? per_class_table(result.confusion, names) : "");
-    print(options.confusion ? confusion_table(result.confusion, names) : "");
-    const std::string found = digest(*network, model.file);
-    print(fmt::format("digest {}\n", found));
-    print_warning(changed_warning(model.description, model.place, found));
+    print_warning(skipped_warning(results.evaluation,
+                                  options.split == Split::train ? "training" : name_of(options.split)));
+    results.class_names = names_of_classes(dataset, static_cast<std::size_t>(network->classes()));
+    results.digest = digest(*network, model.file);
+    const ResultPrinter printer(options.results, true);
+    printer.text(text_of(results) + (options.per_class ? class_table(results) : "") +
+                 (options.confusion ? confusion_table(results) : "") +
+                 fmt::format("digest {}\n", results.digest));
+    printer.finish(results);
+    print_warning(changed_warning(model.description, model.place, results.digest));
   }
   return 0;
 }

@@ -42,6 +42,11 @@ class JsonResults : public testing::Test {
     for (const std::uint64_t step : {1U, 2U}) store.write(SmallCheckpoint(step).contents(), 0);
     std::filesystem::copy(folder_ / "run", folder_ / "damaged", std::filesystem::copy_options::recursive);
     std::ofstream(folder_ / "damaged/checkpoints/step-00000002/state.json", std::ios::app) << "x";
+    lockstep(
+        0,
+        words("train --dataset synthetic --synthetic-shape 1x28x28 --samples 40 --classes 10 --model mlp:8 "
+              "--epochs 3 --device cpu --threads 1 --quiet --run-dir none --save-model {}",
+              path("model")));
     for (const char* run : {"a", "b"}) {
       std::filesystem::create_directories(folder_ / run);
       std::ofstream(folder_ / run / "metrics.jsonl")
@@ -152,6 +157,18 @@ class JsonResults : public testing::Test {
          {{"/parts/1/samples", "test +(\\d+) images"},
           {"/parts/0/statistics/read", "train +(\\d+) read"},
           {"/parts/0/statistics/samples_per_s", "readable, (\\d+) img/s", true}}},
+        {"eval",
+         with_data("--model mlp:8 --device cpu --threads 1 --calibration --per-class") + Words{path("model")},
+         {{"/part", "^(test) loss"},
+          {"/samples", "samples (\\d+)"},
+          {"/loss", "test loss ([\\d.]+)", true},
+          {"/accuracy", "test acc ([\\d.]+)", true},
+          {"/macro/f1", "macro F1 ([\\d.]+)", true},
+          {"/calibration_error", "calibration error ([\\d.]+)", true},
+          {"/classes/3/name", "\n(3) +\\d+ "},
+          {"/classes/3/samples", "\n3 +(\\d+) "},
+          {"/digest", "digest (.*)\n"}},
+         2},
         {.command = "diff",
          .arguments = {path("a"), path("a")},
          .figures = {{"/a/steps", "A: .*steps: (\\d+)"}, {"/common_steps", "in both: steps: (\\d+)"}}},

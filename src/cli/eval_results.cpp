@@ -1,0 +1,88 @@
+#include "cli/eval_results.h"
+
+#include <fmt/format.h>
+
+#include "run/report/class_metrics.h"
+#include "run/sinks/progress_text.h"
+
+namespace lockstep {
+namespace {
+
+std::string without_end_spaces(const std::string& line) {
+  return line.substr(0, line.find_last_not_of(' ') + 1);
+}
+
+/// Metrics of epochs first, with the name of the part of the data.
+std::string metrics_line(const std::string& part, const Evaluation& evaluation) {
+  std::string epochs, more;
+  for (const Metric& metric : metrics_of(evaluation.task)) {
+    const std::string text = fmt::format("{} {}  ", metric.label, metric_text(evaluation.*metric.value));
+    (metric.in_epochs ? epochs : more) += metric.in_epochs ? part + " " + text : text;
+  }
+  return without_end_spaces(fmt::format("{}samples {}  {}", epochs, evaluation.samples, more)) + "\n";
+}
+
+}  // namespace
+
+std::optional<MacroAverage> EvalResults::macro() const {
+  if (evaluation.confusion.empty()) return std::nullopt;
+  const ClassMetrics average = macro_average(evaluation.confusion);
+  return MacroAverage{average.precision, average.recall, average.f1};
+}
+
+std::vector<ClassResults> EvalResults::classes() const {
+  std::vector<ClassResults> results;
+  const std::vector<ClassMetrics> metrics = class_metrics(evaluation.confusion);
+  for (std::size_t c = 0; c < metrics.size(); ++c) {
+    const auto& [samples, precision, recall, f1] = metrics[c];
+    results.push_back({class_names.at(c), samples, precision, recall, f1});
+  }
+  return results;
+}
+
+std::vector<std::vector<std::uint64_t>> EvalResults::confusion() const {
+  std::vector<std::vector<std::uint64_t>> rows;
+  const std::size_t classes = classes_of(evaluation.confusion);
+  for (auto row = evaluation.confusion.begin(); row != evaluation.confusion.end();) {
+    const auto end = row + static_cast<std::ptrdiff_t>(classes);
+    rows.emplace_back(row, end);
+    row = end;
+  }
+  return rows;
+}
+
+std::string text_of(const EvalResults& results) {
+  std::string more;
+  if (const std::optional<MacroAverage> macro = results.macro()) {
+    more += fmt::format("macro precision {:.4f}  macro recall {:.4f}  macro F1 {:.4f}  ", macro->precision,
+                        macro->recall, macro->f1);
+  }
+  if (results.calibration_error) more += fmt::format("calibration error {:.4f}", *results.calibration_error);
+  return metrics_line(results.part, results.evaluation) +
+         (more.empty() ? "" : without_end_spaces(more) + "\n");
+}
+
+std::string class_table(const EvalResults& results) {
+  std::string table =
+      fmt::format("{:<20}{:>9}{:>11}{:>9}{:>9}\n", "class", "samples", "precision", "recall", "F1");
+  for (const ClassResults& found : results.classes()) {
+    table += fmt::format("{:<20}{:>9}{:>11.4f}{:>9.4f}{:>9.4f}\n", found.name, found.samples, found.precision,
+                         found.recall, found.f1);
+  }
+  return table;
+}
+
+std::string confusion_table(const EvalResults& results) {
+  const Names& names = results.class_names;
+  std::string table = fmt::format("{:<20}", "class");
+  for (std::size_t c = 0; c < names.size(); ++c) table += fmt::format("{:>7}", c);
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    table += fmt::format("\n{:<20}", fmt::format("{} {}", c, names[c]));
+    for (std::size_t predicted = 0; predicted < names.size(); ++predicted) {
+      table += fmt::format("{:>7}", results.evaluation.confusion[c * names.size() + predicted]);
+    }
+  }
+  return table + "\n";
+}
+
+}  // namespace lockstep

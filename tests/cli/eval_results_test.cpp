@@ -1,0 +1,96 @@
+#include "cli/eval_results.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/sample_predictions.h"
+#include "core/json/json.h"
+#include "support/temporary_folder.h"
+#include "support/text.h"
+
+namespace lockstep {
+namespace {
+
+EvalResults results_of_three_classes() {
+  return {.part = "test",
+          .evaluation = {.samples = 12,
+                         .skipped = 1,
+                         .loss = 0.5,
+                         .accuracy = 0.625,
+                         .top5 = 1.0,
+                         .confusion = {3, 1, 0, 0, 5, 0, 2, 1, 0}},
+          .class_names = {"cat", "dog", "2"},
+          .calibration_error = 0.25,
+          .digest = "xxh3:01"};
+}
+
+TEST(EvalResults, Texts) {
+  EXPECT_EQ(text_of(results_of_three_classes()),
+            "test loss 0.5000  test acc 0.6250  samples 12  top-5 acc 1.0000\n"
+            "macro precision 0.4381  macro recall 0.5833  macro F1 0.5000  calibration error 0.2500\n");
+  EXPECT_EQ(class_table(results_of_three_classes()),
+            "class                 samples  precision   recall       F1\n"
+            "cat                         4     0.6000   0.7500   0.6667\n"
+            "dog                         5     0.7143   1.0000   0.8333\n"
+            "2                           3     0.0000   0.0000   0.0000\n");
+  EXPECT_EQ(confusion_table(results_of_three_classes()),
+            "class                     0      1      2\n"
+            "0 cat                     3      1      0\n"
+            "1 dog                     0      5      0\n"
+            "2 2                       2      1      0\n");
+  EvalResults uncounted = results_of_three_classes();
+  uncounted.evaluation.confusion.clear();
+  uncounted.calibration_error.reset();
+  EXPECT_EQ(text_of(uncounted), "test loss 0.5000  test acc 0.6250  samples 12  top-5 acc 1.0000\n");
+}
+
+TEST(EvalResults, Document) {
+  EXPECT_EQ(
+      json_of(results_of_three_classes()).dump(),
+      R"({"part":"test","samples":12,"left_out":1,"loss":0.5,"accuracy":0.625,"top5_accuracy":1.0,)"
+      R"("macro":{"precision":0.4380952380952381,"recall":0.5833333333333334,"f1":0.5},)"
+      R"("calibration_error":0.25,"classes":[)"
+      R"({"name":"cat","samples":4,"precision":0.6,"recall":0.75,"f1":0.6666666666666666},)"
+      R"({"name":"dog","samples":5,"precision":0.7142857142857143,"recall":1.0,"f1":0.8333333333333334},)"
+      R"({"name":"2","samples":3,"precision":0.0,"recall":0.0,"f1":0.0}],)"
+      R"("confusion":[[3,1,0],[0,5,0],[2,1,0]],"digest":"xxh3:01"})");
+  EvalResults uncounted = results_of_three_classes();
+  uncounted.evaluation.confusion.clear();
+  EXPECT_TRUE(json_of(uncounted)["macro"].is_null());
+}
+
+/// Four samples of two classes.
+class FourSamples : public Dataset {
+ public:
+  std::uint64_t size() const override { return 4; }
+  Shape shape() const override { return {1, 1, 1}; }
+  int classes() const override { return 2; }
+  std::span<const std::uint8_t> sample(std::uint64_t /*id*/,
+                                       std::vector<std::uint8_t>& buffer) const override {
+    buffer.assign(1, 0);
+    return buffer;
+  }
+  int label(std::uint64_t id) const override { return static_cast<int>(id % 2); }
+  std::string sample_name(std::uint64_t id) const override { return "photo, " + std::to_string(id); }
+};
+
+TEST(SamplePredictions, AreALinePerSample) {
+  const TemporaryFolder folder;
+  const FourSamples dataset;
+  SamplePredictions predictions(dataset, {"cat", "\"dog\""}, folder / "out.csv");
+  const std::vector<float> first{0.0F, 0.0F, 100.0F, 0.0F}, second{7.0F, 9.0F, 0.0F, 100.0F};
+  const std::vector<UnreadableSample> unreadable{{.sample = 2, .reason = "damaged"}};
+  predictions.add({.first = 0, .samples = 2, .values = first});
+  predictions.add({.first = 2, .samples = 2, .values = second, .unreadable = unreadable});
+  EXPECT_FALSE(std::filesystem::exists(folder / "out.csv")) << "only once it is whole";
+  // Right at 0.5, wrong at 1, right at 1.
+  EXPECT_DOUBLE_EQ(predictions.finish(), (0.5 + 1.0) / 3.0);
+  EXPECT_EQ(contents(folder / "out.csv"),
+            "sample,class,predicted,probability\n"
+            "\"photo, 0\",cat,cat,0.5\n"
+            "\"photo, 1\",\"\"\"dog\"\"\",cat,1\n"
+            "\"photo, 2\",cat,,\n"
+            "\"photo, 3\",\"\"\"dog\"\"\",\"\"\"dog\"\"\",1\n");
+}
+
+}  // namespace
+}  // namespace lockstep
