@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <iostream>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
@@ -17,28 +14,6 @@
 namespace lockstep {
 namespace {
 
-using FolderId = std::pair<std::uint64_t, std::uint64_t>;  ///< device and inode
-
-/// `outer`: folders in which this one is, so that links to them are not followed.
-void add_folder(const std::filesystem::path& folder, const InputKind& kind, std::vector<FolderId>& outer,
-                std::vector<std::string>& inputs) {
-  FileStatus status;
-  files().stat(folder, status);
-  const FolderId id{status.device, status.inode};
-  if (std::ranges::find(outer, id) != outer.end()) return;
-  outer.push_back(id);
-  for (const std::string& name : list_folder(folder)) {
-    if (name.starts_with('.')) continue;
-    const std::filesystem::path path = folder / name;
-    if (file_kind(path) == FileKind::folder) {
-      add_folder(path, kind, outer, inputs);
-    } else if (kind.takes(name)) {
-      inputs.push_back(path.string());
-    }
-  }
-  outer.pop_back();
-}
-
 void add(const std::string& name, const InputKind& kind, std::vector<std::string>& inputs) {
   if (name.empty()) return;
   if (file_kind(name) != FileKind::folder) {
@@ -46,8 +21,9 @@ void add(const std::string& name, const InputKind& kind, std::vector<std::string
     return;
   }
   const std::size_t before = inputs.size();
-  std::vector<FolderId> outer;
-  add_folder(name, kind, outer, inputs);
+  for (const std::filesystem::path& path : list_tree(name)) {
+    if (kind.takes(path.filename().string())) inputs.push_back((std::filesystem::path(name) / path).string());
+  }
   if (inputs.size() == before) {
     throw Error(Category::data, fmt::format("{}: no {} in this folder", name, kind.name));
   }

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
+#include <utility>
 
 #include "core/files/file.h"
 #include "core/files/file_system.h"
@@ -25,6 +27,27 @@ using Path = std::filesystem::path;
 
 [[noreturn]] void fail_folder(const Path& folder, const std::string& action) {
   fail_folder(folder, action, Category::resource);
+}
+
+using FolderId = std::pair<std::uint64_t, std::uint64_t>;  ///< device and inode
+
+/// Appends the files below `root`/`inner`. `outer`: folders that contain it.
+void add_tree(const Path& root, const Path& inner, std::vector<FolderId>& outer, std::vector<Path>& paths) {
+  const Path folder = inner.empty() ? root : root / inner;
+  FileStatus status;
+  files().stat(folder, status);
+  const FolderId id{status.device, status.inode};
+  if (std::ranges::find(outer, id) != outer.end()) return;
+  outer.push_back(id);
+  for (const std::string& name : list_folder(folder)) {
+    if (name.starts_with('.')) continue;
+    if (file_kind(folder / name) == FileKind::folder) {
+      add_tree(root, inner / name, outer, paths);
+    } else {
+      paths.push_back(inner / name);
+    }
+  }
+  outer.pop_back();
 }
 
 /// Path without a separator at its end, which would count as an empty last name.
@@ -71,6 +94,13 @@ std::vector<std::string> list_folder(const Path& folder) {
   if (files().list(folder, names) != 0) fail_folder(folder, "list", category_of_failure(errno));
   std::ranges::sort(names);
   return names;
+}
+
+std::vector<Path> list_tree(const Path& folder) {
+  std::vector<FolderId> outer;
+  std::vector<Path> paths;
+  add_tree(folder, {}, outer, paths);
+  return paths;
 }
 
 void rename_folder(const Path& from, const Path& to) {

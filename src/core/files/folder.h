@@ -21,6 +21,11 @@ std::filesystem::path make_temporary_folder(const std::filesystem::path& folder)
 /// Names of the folder's entries, ascending. Errors have the category of category_of_failure.
 std::vector<std::string> list_folder(const std::filesystem::path& folder);
 
+/// Files in `folder` and the folders in it, as paths below it, folder by folder in ascending order of names.
+/// Entries whose names begin with a dot are left out. Links are followed, but not to a folder that contains
+/// them. Errors as list_folder.
+std::vector<std::filesystem::path> list_tree(const std::filesystem::path& folder);
+
 /// Renames a folder; `to` must be missing or empty, and in the same parent folder. The new name survives a
 /// crash of the machine once this returns.
 void rename_folder(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -50,6 +50,17 @@ TEST(Folder, TemporaryOnesAreBesideIt) {
                [] { make_temporary_folder("/no/such"); });
 }
 
+TEST(Folder, ListsTheFilesOfATree) {
+  const TemporaryFolder folder;
+  for (const char* name : {"b", "b/a", ".hidden"}) make_folder(folder / name);
+  for (const char* name : {"b/a/2", "b/3", "b/.4", "c", "a", ".hidden/5"}) folder.write(name, "");
+  std::filesystem::create_directory_symlink("..", folder / "b/loop");
+  std::filesystem::create_symlink("nowhere", folder / "d");
+  EXPECT_EQ(list_tree(folder.path()), (std::vector<std::filesystem::path>{"a", "b/3", "b/a/2", "c", "d"}));
+  expect_error(Category::data, {"/no/such: cannot list: No such file or directory"},
+               [] { list_tree("/no/such"); });
+}
+
 TEST(Folder, ListsNamesInOrder) {
   const TemporaryFolder folder;
   for (const char* name : {"b", "a", ".c"}) folder.write(name, "");
