@@ -85,6 +85,7 @@ struct DatasetOptions {
   int image_size = 224;
   int channels = 3;
   Task task = Task::classification;
+  std::string labels = {};  ///< table of images, or folder of one for each part
   std::string label_column = {};
   Names drop_columns = {};
   double test_fraction = 0.0;
@@ -101,7 +102,7 @@ std::vector<std::string> dataset_names();
 
 template <OptionsOf<DatasetOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [name, directory, image_size, channels, task, label_column, drop_columns, test_fraction,
+  auto& [name, directory, image_size, channels, task, labels, label_column, drop_columns, test_fraction,
          validation_fraction, shape, classes, samples] = options;
   field(name, {.name = "dataset", .help = "data set", .group = "Data", .choices = dataset_names});
   field(directory, {.name = "data-dir",
@@ -123,16 +124,23 @@ void visit(O& options, Visitor&& field) {
              },
          .needs = {{"dataset", {"images"}}}});
   field(task, {.name = "task",
-               .help = "what to predict: the class of each sample (classification), or the number in the "
-                       "label column (regression)",
-               .needs = {{"dataset", {"csv"}}}});
+               .help = "what to predict: the class of each sample (classification), the number in the label "
+                       "column of a table (regression), or any number of labels of each image (multilabel)",
+               .needs = {{"dataset", {"csv", "images"}}}});
+  field(labels, {.name = "labels",
+                 .help = "table of the images and their labels: a column with the names of the files, and "
+                         "either one with the names of the labels or one of 0 and 1 for each label; or a "
+                         "folder with train.csv, val.csv and test.csv",
+                 .placeholder = "FILE.csv",
+                 .scope = Scope::file,
+                 .needs = {{"dataset", {"images"}}, {"task", {"multilabel"}}}});
   field(label_column, {.name = "label-column",
                        .help = "name of the column with the classes, or the numbers to predict; without it: "
                                "'label' or, if there is none, the last column",
                        .needs = {{"dataset", {"csv"}}}});
   field(drop_columns, {.name = "drop-columns",
                        .help = "names of columns that are neither features nor labels, such as row numbers",
-                       .needs = {{"dataset", {"csv"}}}});
+                       .needs = {{"dataset", {"csv", "images"}}}});
   field(test_fraction, {.name = "test-fraction",
                         .help = "share of the rows or images of each class that is held out for testing; for "
                                 "data without test.csv, a folder test or test*.tar",

@@ -67,5 +67,15 @@ TEST(HeldOut, DoesNotDependOnTheOrderOfTheSamples) {
   EXPECT_EQ(back, there);
 }
 
+TEST(HeldOut, SamplesCountForTheRarestOfTheirLabels) {
+  const std::vector<float> targets = {1, 1, 0,  //
+                                      1, 0, 0,  //
+                                      0, 1, 1,  //
+                                      1, 0, 1,  //
+                                      0, 0, 0};
+  EXPECT_EQ(rarest_labels(targets, 3), (std::vector{1, 0, 1, 2, 3}));  // labels of 3, 2 and 2 samples
+  EXPECT_EQ(rarest_labels({}, 3), std::vector<int>());
+}
+
 }  // namespace
 }  // namespace lockstep

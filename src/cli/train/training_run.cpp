@@ -114,10 +114,17 @@ std::string from_any_folder(const std::string& path) {
   return std::ranges::count(absolute, "..") > 0 ? absolute.string() : short_form(absolute).string();
 }
 
+/// Options of the data set with absolute paths.
+DatasetOptions from_any_folder(DatasetOptions data) {
+  data.directory = from_any_folder(data.directory);
+  data.labels = from_any_folder(data.labels);
+  return data;
+}
+
 /// Options in which the automatic values that affect the result are replaced by those of this run, and paths
 /// of data by absolute ones.
 TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
-  options.data.directory = from_any_folder(options.data.directory);
+  options.data = from_any_folder(options.data);
   options.init_from = from_any_folder(options.init_from);
   options.training.batch.micro_batches = trainer.micro_batches();
   options.training.execution.device = trainer.device();
@@ -151,12 +158,10 @@ Facts result_options(const TrainOptions& options) {
   return facts;
 }
 
-/// Options of the data set that have an effect, with the absolute path of its folder.
+/// Options of the data set that have an effect, with absolute paths.
 Facts data_options(const TrainOptions& options) {
   Facts facts;
-  DatasetOptions data = options.data;
-  data.directory = from_any_folder(data.directory);
-  const std::vector<OptionText> texts = texts_of(data);
+  const std::vector<OptionText> texts = texts_of(from_any_folder(options.data));
   for (const OptionText& text : texts) {
     if (!text.value.empty() && has_effect(texts, text)) facts.emplace_back(text.field.name, text.value);
   }

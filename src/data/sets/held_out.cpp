@@ -26,4 +26,19 @@ std::vector<bool> held_out(std::span<const int> labels, std::span<const std::uin
   return result;
 }
 
+std::vector<int> rarest_labels(std::span<const float> targets, std::size_t labels) {
+  std::vector<std::uint64_t> counts(labels);
+  for (std::size_t i = 0; i < targets.size(); ++i) counts[i % labels] += targets[i] > 0.5F ? 1 : 0;
+  std::vector<int> rarest(targets.size() / labels);
+  for (std::size_t sample = 0; sample < rarest.size(); ++sample) {
+    std::size_t found = labels;
+    for (std::size_t k = 0; k < labels; ++k) {
+      const bool applies = targets[sample * labels + k] > 0.5F;
+      if (applies && (found == labels || counts[k] < counts[found])) found = k;
+    }
+    rarest[sample] = static_cast<int>(found);
+  }
+  return rarest;
+}
+
 }  // namespace lockstep

@@ -45,6 +45,20 @@ class Subset final : public Dataset {
   bool warns_;  ///< whether it has the whole set's warnings, as one of its parts does
 };
 
+/// Classes by which the samples of a data set are divided.
+std::vector<int> strata_of(const Dataset& dataset) {
+  std::vector<int> strata(dataset.size());
+  std::vector<float> targets;
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
+    if (dataset.task() == Task::classification) strata[id] = dataset.label(id);
+    if (dataset.task() != Task::multilabel) continue;
+    const std::span<const float> own = dataset.targets(id);
+    targets.insert(targets.end(), own.begin(), own.end());
+  }
+  if (dataset.task() != Task::multilabel) return strata;
+  return rarest_labels(targets, static_cast<std::size_t>(dataset.classes()));
+}
+
 }  // namespace
 
 void hold_out_validation(DatasetPair& pair, double fraction) {
@@ -53,14 +67,11 @@ void hold_out_validation(DatasetPair& pair, double fraction) {
     throw Error(Category::usage, fmt::format("at most 2^32 training samples can be divided, not {}", size),
                 "validation-fraction");
   }
-  const bool has_classes = pair.train->task() == Task::classification;
-  std::vector<int> labels(size);
   std::vector<std::uint64_t> keys(size);
   for (std::uint64_t id = 0; id < size; ++id) {
-    labels[id] = has_classes ? pair.train->label(id) : 0;
     keys[id] = hash_integer(id).high;  // a test fraction of a table uses the other half
   }
-  const std::vector<bool> is_held_out = held_out(labels, keys, fraction);
+  const std::vector<bool> is_held_out = held_out(strata_of(*pair.train), keys, fraction);
   std::vector<std::uint32_t> train, validation;
   for (std::uint64_t id = 0; id < size; ++id) {
     (is_held_out[id] ? validation : train).push_back(static_cast<std::uint32_t>(id));

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "data/sets/images/image_parts.h"
+#include "data/sets/images/labelled_images.h"
 #include "data/sets/images/packed_images.h"
 #include "data/sets/parts.h"
 #include "data/sets/registry.h"
@@ -61,15 +62,35 @@ DatasetPair open_parts(const std::filesystem::path& place, double test_fraction,
   return pair;
 }
 
+/// Throws Error(usage) for options that do not fit the task.
+void check_task(const DatasetOptions& options) {
+  if (options.task == Task::regression) {
+    throw Error(Category::usage, "images have classes or labels: classification or multilabel", "task");
+  }
+  if (options.task == Task::multilabel && options.labels.empty()) {
+    throw Error(Category::usage,
+                "name the table of the images and their labels, such as labels.csv (docs/data.md)", "labels");
+  }
+  if (options.task == Task::classification && !options.drop_columns.empty()) {
+    throw Error(Category::usage, "has no effect, as folders name the classes of images: omit it",
+                "drop-columns");
+  }
+}
+
 }  // namespace
 
-/// Image files in folders named after their classes, in tar archives, or packed into shards. Every rank lists
-/// the files.
+/// Image files in folders named after their classes, in tar archives, or packed into shards; or with labels
+/// from a table. Every rank lists the files.
 DatasetPair open_images(const World& world, const DatasetOptions& options) {
   DatasetPair pair;
   world.agree([&] {
     if (options.directory.empty()) {
       throw Error(Category::usage, "data set 'images' has no default folder: name one", "data-dir");
+    }
+    check_task(options);
+    if (options.task == Task::multilabel) {
+      pair = open_labelled_images(options);
+      return;
     }
     pair =
         open_parts(options.directory, options.test_fraction,

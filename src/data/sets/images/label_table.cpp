@@ -1,0 +1,189 @@
+#include "data/sets/images/label_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "core/nearest.h"
+#include "core/printable.h"
+#include "core/utf8.h"
+#include "data/files/csv_cell.h"
+#include "data/files/csv_table.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+/// Columns of labels, or the column of their names.
+struct LabelCells {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;  ///< [row][column], without outer spaces
+};
+
+[[noreturn]] void fail_table(const LabelTable& table, const std::string& what) {
+  throw Error(Category::data, fmt::format("{}: {}", table.file, what));
+}
+
+[[noreturn]] void fail_line(const LabelTable& table, std::size_t line, const std::string& what) {
+  fail_table(table, fmt::format("line {}: {}", line, what));
+}
+
+/// Positions of the columns that are not dropped.
+std::vector<std::size_t> columns_to_read(const LabelTable& table, const std::vector<std::string>& header,
+                                         const Names& drop_columns) {
+  for (const std::string& name : drop_columns) {
+    if (std::ranges::find(header, name) != header.end()) continue;
+    throw Error(Category::data, fmt::format("{}: {}", table.file, unknown_name("column", name, header)),
+                "drop-columns");
+  }
+  std::vector<std::size_t> columns;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (std::ranges::find(drop_columns, header[i]) == drop_columns.end()) columns.push_back(i);
+  }
+  return columns;
+}
+
+/// Reads all rows: the images into `table`, the rest as it is.
+LabelCells read_cells(CsvReader& reader, const Names& drop_columns, LabelTable& table) {
+  const std::vector<std::string> header = read_csv_header(reader);
+  const std::vector<std::size_t> columns = columns_to_read(table, header, drop_columns);
+  if (columns.size() < 2) {
+    fail_line(table, reader.line(),
+              "the first column must name images, and those after it their labels; columns are separated by "
+              "commas, semicolons or tabs");
+  }
+  LabelCells cells;
+  for (std::size_t i = 1; i < columns.size(); ++i) cells.columns.push_back(header[columns[i]]);
+  for (std::vector<std::string> fields; next_csv_row(reader, header.size(), fields);) {
+    const auto text_of = [&](std::size_t column) {
+      std::string text(without_spaces(fields[column]));
+      if (!is_utf8(text)) {
+        fail_line(table, reader.line(),
+                  fmt::format("column {}: a text is not UTF-8", in_quotes(header[column])));
+      }
+      return text;
+    };
+    table.images.push_back(text_of(columns[0]));
+    table.lines.push_back(reader.line());
+    if (table.images.back().empty()) {
+      fail_line(table, reader.line(), fmt::format("no image in column {}", in_quotes(header[columns[0]])));
+    }
+    std::vector<std::string>& row = cells.rows.emplace_back();
+    for (std::size_t i = 1; i < columns.size(); ++i) row.push_back(text_of(columns[i]));
+  }
+  if (cells.rows.empty()) fail_without_rows(reader);
+  return cells;
+}
+
+bool is_binary(const std::string& cell) { return cell == "0" || cell == "1"; }
+
+/// Separator of the names in the only column; 0: columns of 0 and 1.
+char separator_of(const LabelCells& cells) {
+  if (cells.columns.size() > 1) return '\0';
+  const auto cell = [](const std::vector<std::string>& row) -> const std::string& { return row[0]; };
+  if (std::ranges::all_of(cells.rows, is_binary, cell)) return '\0';
+  for (const char separator : {'|', ';', ','}) {
+    const auto contains = [&](const std::string& text) { return text.find(separator) != std::string::npos; };
+    if (std::ranges::any_of(cells.rows, contains, cell)) return separator;
+  }
+  return ' ';
+}
+
+/// Names of labels in a cell. Several spaces count as one.
+std::vector<std::string> split_names(const LabelTable& table, std::size_t row, std::string_view cell) {
+  std::vector<std::string> names;
+  std::string_view rest = cell;
+  for (bool more = !rest.empty(); more;) {
+    const std::size_t end = std::min(rest.find(table.separator), rest.size());
+    const std::string_view name = without_spaces(rest.substr(0, end));
+    more = end < rest.size();
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (name.empty() && table.separator == ' ') continue;
+    if (name.empty()) {
+      fail_line(table, table.lines[row], fmt::format("an empty label in {}", in_quotes(cell)));
+    }
+    names.emplace_back(name);
+  }
+  return names;
+}
+
+/// Sets the targets from columns of 0 and 1.
+void read_columns(LabelTable& table, const LabelCells& cells) {
+  for (std::size_t row = 0; row < cells.rows.size(); ++row) {
+    for (std::size_t k = 0; k < cells.columns.size(); ++k) {
+      const std::string& cell = cells.rows[row][k];
+      if (!is_binary(cell)) {
+        fail_line(table, table.lines[row],
+                  fmt::format("column {}: {} is neither 0 nor 1; a table has a column for each label, or one "
+                              "column with the names of the labels",
+                              in_quotes(cells.columns[k]), in_quotes(cell)));
+      }
+      table.targets.push_back(cell == "1" ? 1.0F : 0.0F);
+    }
+  }
+}
+
+/// Sets the targets from the names in the only column, whose labels are known.
+void read_names(LabelTable& table, const LabelCells& cells) {
+  const std::size_t count = table.labels.size();
+  table.targets.resize(cells.rows.size() * count);
+  for (std::size_t row = 0; row < cells.rows.size(); ++row) {
+    for (const std::string& name : split_names(table, row, cells.rows[row][0])) {
+      const auto found = std::ranges::lower_bound(table.labels, name);
+      if (found == table.labels.end() || *found != name) {
+        fail_line(table, table.lines[row], unknown_name("label", name, table.labels));
+      }
+      table.targets[row * count + static_cast<std::size_t>(found - table.labels.begin())] = 1.0F;
+    }
+  }
+}
+
+std::vector<std::string> names_in(const LabelTable& table, const LabelCells& cells) {
+  std::set<std::string> names;
+  for (std::size_t row = 0; row < cells.rows.size(); ++row) {
+    for (std::string& name : split_names(table, row, cells.rows[row][0])) names.insert(std::move(name));
+  }
+  return {names.begin(), names.end()};
+}
+
+void check_labels(const LabelTable& table) {
+  for (const std::string& label : table.labels) {
+    if (!has_control_characters(label)) continue;
+    fail_table(table, fmt::format("label {} has control characters in its name", in_quotes(label)));
+  }
+  if (std::ranges::count(table.targets, 1.0F) == 0) fail_table(table, "no image has a label");
+  if (table.labels.size() == 1) {
+    fail_table(table, fmt::format("only one label, {}; for images that have it and images that do not, use "
+                                  "--task classification with a folder for each",
+                                  in_quotes(table.labels[0])));
+  }
+}
+
+}  // namespace
+
+LabelTable read_label_table(CsvReader& reader, const Names& drop_columns, const LabelTable* train) {
+  LabelTable table{.file = reader.name()};
+  const LabelCells cells = read_cells(reader, drop_columns, table);
+  table.separator = train != nullptr ? train->separator : separator_of(cells);
+  const bool has_names = table.separator != '\0';
+  if (train != nullptr) {
+    table.labels = train->labels;
+  } else {
+    table.labels = has_names ? names_in(table, cells) : cells.columns;
+  }
+  if (has_names ? cells.columns.size() != 1 : cells.columns != table.labels) {
+    fail_line(table, 1, fmt::format("other columns of labels than in {}", train->file));
+  }
+  if (has_names) {
+    read_names(table, cells);
+  } else {
+    read_columns(table, cells);
+  }
+  check_labels(table);
+  return table;
+}
+
+}  // namespace lockstep

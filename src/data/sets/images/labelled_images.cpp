@@ -1,0 +1,329 @@
+#include "data/sets/images/labelled_images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "core/files/file_system.h"
+#include "core/files/folder.h"
+#include "core/hash.h"
+#include "core/printable.h"
+#include "data/fingerprint.h"
+#include "data/sets/held_out.h"
+#include "data/sets/images/image_folder.h"
+#include "data/sets/images/label_table.h"
+#include "data/sets/parts.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+using Path = std::filesystem::path;
+
+constexpr std::array all_parts = {Part::train, Part::validation, Part::test};
+
+/// Labels of samples.
+struct SampleLabels {
+  std::vector<std::string> names;
+  std::vector<float> targets;  ///< [sample][label]
+};
+
+class LabelledImages final : public Dataset {
+ public:
+  LabelledImages(std::unique_ptr<Dataset> images, SampleLabels labels)
+      : images_(std::move(images)), labels_(std::move(labels)) {}
+
+  std::uint64_t size() const override { return images_->size(); }
+  Shape shape() const override { return images_->shape(); }
+  int classes() const override { return static_cast<int>(labels_.names.size()); }
+  Task task() const override { return Task::multilabel; }
+  Encoding encoding() const override { return images_->encoding(); }
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    return images_->sample(id, buffer);
+  }
+  int label(std::uint64_t /*id*/) const override { return 0; }
+  std::span<const float> targets(std::uint64_t id) const override {
+    return std::span(labels_.targets).subspan(id * labels_.names.size(), labels_.names.size());
+  }
+  std::string fingerprint() const override { return Fingerprint(*this).add(images_->fingerprint()).text(); }
+  std::string sample_name(std::uint64_t id) const override { return images_->sample_name(id); }
+  std::vector<std::string> class_names() const override { return labels_.names; }
+
+ private:
+  std::unique_ptr<Dataset> images_;
+  SampleLabels labels_;
+};
+
+/// Image files below a folder. With a folder `train` in it, those in the folders of parts only.
+class ImageTree {
+ public:
+  struct Image {
+    std::string path;  ///< below the folder
+    Part part = Part::train;
+    std::size_t table = 0;  ///< number of the table that names it
+    std::size_t line = 0;   ///< in that table; 0: no table names it
+  };
+
+  explicit ImageTree(const Path& folder) : folder_(folder) {
+    const bool has_parts = !find_part(folder, Part::train).empty();
+    for (const Part part : all_parts) {
+      if (has_parts) part_folders_[number_of(part)] = find_part(folder, part).filename().string();
+    }
+    for (const Path& path : list_tree(folder)) {
+      const auto found = std::ranges::find(part_folders_, path.begin()->string());
+      if (!is_image_name(path.filename().string()) || (has_parts && found == part_folders_.end())) continue;
+      ids_.emplace(path.string(), images_.size());
+      images_.push_back({.path = path.string(), .part = has_parts ? all_parts[index(found)] : Part::train});
+    }
+  }
+
+  const Path& folder() const { return folder_; }
+  std::vector<Image>& images() { return images_; }
+  /// Path of an image below the folder of its part.
+  std::string path_in_part(const Image& image) const {
+    const std::string& folder = part_folders_[number_of(image.part)];
+    return folder.empty() ? image.path : image.path.substr(folder.size() + 1);
+  }
+  /// Images that a table calls `name`, in the folder itself or in those of `parts`.
+  std::vector<std::size_t> find(const std::string& name, std::span<const Part> parts) const {
+    constexpr std::array<std::string_view, 9> extensions = {"",     ".jpg",  ".jpeg", ".png", ".webp",
+                                                            ".JPG", ".JPEG", ".PNG",  ".WEBP"};
+    const std::string path = below_folder(name);
+    std::vector<std::string> starts = {""};
+    for (const Part part : parts) {
+      const std::string& folder = part_folders_[number_of(part)];
+      if (!folder.empty()) starts.push_back(folder + "/");
+    }
+    std::vector<std::size_t> found;
+    for (const std::string& start : starts) {
+      for (const std::string_view extension : extensions) {
+        const auto image = ids_.find(fmt::format("{}{}{}", start, path, extension));
+        if (image != ids_.end()) found.push_back(image->second);
+      }
+    }
+    return found;
+  }
+
+ private:
+  static std::size_t number_of(Part part) { return static_cast<std::size_t>(part); }
+  template <class Iterator>
+  std::size_t index(Iterator found) const {
+    return static_cast<std::size_t>(found - part_folders_.begin());
+  }
+  std::string below_folder(const Path& path) const {
+    if (path.is_relative()) return path.lexically_normal().string();
+    return path.lexically_relative(std::filesystem::absolute(folder_).lexically_normal()).string();
+  }
+
+  Path folder_;
+  std::array<std::string, all_parts.size()> part_folders_ = {};  ///< names; empty: there is none
+  std::vector<Image> images_;
+  std::unordered_map<std::string, std::size_t> ids_;
+};
+
+/// Samples of a part: images of a tree with their rows.
+struct Samples {
+  std::vector<std::size_t> images = {};
+  std::vector<float> targets = {};
+
+  void append(std::size_t image, std::span<const float> own) {
+    images.push_back(image);
+    targets.insert(targets.end(), own.begin(), own.end());
+  }
+};
+
+/// The images and their rows, by part.
+class LabelledTree {
+ public:
+  explicit LabelledTree(const Path& folder) : tree_(folder) {
+    if (tree_.images().empty()) {
+      throw Error(Category::data,
+                  fmt::format("{}: no images (.jpg, .jpeg, .png or .webp) there", folder.string()));
+    }
+  }
+
+  /// Adds the rows of a table of one part, or of all parts.
+  void add(const LabelTable& table, std::optional<Part> part) {
+    const std::vector<std::size_t> images =
+        find_images(table, part ? std::span(&*part, 1) : std::span<const Part>(all_parts));
+    tables_.push_back(table.file);
+    const std::size_t count = table.labels.size();
+    for (std::size_t row = 0; row < images.size(); ++row) {
+      ImageTree::Image& image = tree_.images()[images[row]];
+      if (image.line > 0) {
+        fail(table, row,
+             fmt::format("image {} is named a second time, after line {} of {}", in_quotes(table.images[row]),
+                         image.line, tables_[image.table]));
+      }
+      image.table = tables_.size() - 1;
+      image.line = table.lines[row];
+      samples_of(part.value_or(image.part))
+          .append(images[row], std::span(table.targets).subspan(row * count, count));
+    }
+  }
+
+  /// Throws for images that no row names.
+  void check_all_have_rows(const std::string& tables) {
+    std::vector<ImageTree::Image>& images = tree_.images();
+    const auto missing = [](const ImageTree::Image& image) { return image.line == 0; };
+    const auto number = std::ranges::count_if(images, missing);
+    if (number == 0) return;
+    throw Error(Category::data, fmt::format("{}: {} of {} images have no row in {}; the first is {}",
+                                            tree_.folder().string(), number, images.size(), tables,
+                                            in_quotes(std::ranges::find_if(images, missing)->path)));
+  }
+
+  Samples& samples_of(Part part) { return samples_[static_cast<std::size_t>(part)]; }
+  /// Hash of the image's path below the folder of its part.
+  std::uint64_t key_of(std::size_t image) {
+    const std::string path = tree_.path_in_part(tree_.images()[image]);
+    Digest digest;
+    digest.update(std::as_bytes(std::span(path)));
+    return digest.words()[0];
+  }
+  /// `place`: table or folder of the part, for the error if it has no samples.
+  std::unique_ptr<Dataset> make(Part part, const std::string& place, const std::vector<std::string>& labels,
+                                Shape shape) {
+    Samples& samples = samples_of(part);
+    if (samples.images.empty()) throw Error(Category::data, place + ": no images in this part of the data");
+    ImageList list{.folder = tree_.folder(), .classes = labels};
+    for (const std::size_t image : samples.images) list.files.push_back({.name = tree_.images()[image].path});
+    return std::make_unique<LabelledImages>(make_image_folder(std::move(list), shape),
+                                            SampleLabels{labels, std::move(samples.targets)});
+  }
+
+ private:
+  [[noreturn]] static void fail(const LabelTable& table, std::size_t row, const std::string& what) {
+    throw Error(Category::data, fmt::format("{}: line {}: {}", table.file, table.lines[row], what));
+  }
+
+  /// [row]: the image that the row names.
+  std::vector<std::size_t> find_images(const LabelTable& table, std::span<const Part> parts) {
+    constexpr std::size_t none = ~std::size_t{0};
+    std::vector<std::size_t> images(table.images.size(), none);
+    std::size_t found = 0;
+    for (std::size_t row = 0; row < images.size(); ++row) {
+      const std::vector<std::size_t> named = tree_.find(table.images[row], parts);
+      if (named.size() > 1) {
+        fail(table, row,
+             fmt::format("{} is the name of {} and {}: add the folder or the extension",
+                         in_quotes(table.images[row]), tree_.images()[named[0]].path,
+                         tree_.images()[named[1]].path));
+      }
+      if (named.empty()) continue;
+      images[row] = named[0];
+      ++found;
+    }
+    const auto missing = static_cast<std::size_t>(std::ranges::find(images, none) - images.begin());
+    if (found == 0) {
+      throw Error(Category::data,
+                  fmt::format("{}: none of the {} images that it names is in {}; the first is {}", table.file,
+                              images.size(), tree_.folder().string(), in_quotes(table.images[0])));
+    }
+    if (missing < images.size()) {
+      fail(table, missing,
+           fmt::format("no image {} in {}", in_quotes(table.images[missing]), tree_.folder().string()));
+    }
+    return images;
+  }
+
+  ImageTree tree_;
+  std::array<Samples, all_parts.size()> samples_ = {};
+  std::vector<std::string> tables_;  ///< files that were added
+};
+
+/// Moves the share `fraction` of the training samples to the test samples.
+void split_off_test_samples(LabelledTree& tree, const LabelTable& table, double fraction) {
+  const std::size_t count = table.labels.size();
+  Samples all = std::exchange(tree.samples_of(Part::train), {});
+  std::vector<std::uint64_t> keys;
+  for (const std::size_t image : all.images) keys.push_back(tree.key_of(image));
+  const std::vector<bool> is_test = held_out(rarest_labels(all.targets, count), keys, fraction);
+  for (std::size_t i = 0; i < all.images.size(); ++i) {
+    tree.samples_of(is_test[i] ? Part::test : Part::train)
+        .append(all.images[i], std::span(all.targets).subspan(i * count, count));
+  }
+  if (tree.samples_of(Part::test).images.empty()) {
+    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} images leaves none to test",
+                                            table.file, fraction, all.images.size()));
+  }
+}
+
+/// Table or folder of each part; empty: there is none.
+struct LabelPlaces {
+  bool tables = false;  ///< whether each part has a table; false: one table is for all, and parts are folders
+  Path train;
+  Path validation = {};
+  Path test = {};
+};
+
+LabelPlaces find_label_places(const DatasetOptions& options) {
+  const Path folder = options.directory, labels = options.labels;
+  if (file_kind(folder) != FileKind::folder) {
+    throw Error(
+        Category::data,
+        fmt::format("{}: is not a folder, from which images with several labels are read", folder.string()),
+        "data-dir");
+  }
+  const bool tables = file_kind(labels) == FileKind::folder;
+  const Path& place = tables ? labels : folder;
+  const auto find = [&](Part part) { return find_part(place, part, tables ? ".csv" : ""); };
+  LabelPlaces places{.tables = tables, .train = find(Part::train)};
+  if (tables && places.train.empty()) {
+    throw Error(Category::data, fmt::format("{}: no train.csv in this folder", labels.string()), "labels");
+  }
+  if (places.train.empty()) {
+    places.train = folder;
+  } else {
+    places.validation = find(Part::validation);
+    places.test = find(Part::test);
+  }
+  check_test_fraction(places.test, options.test_fraction);
+  if (places.test.empty() && places.validation.empty() && !(options.test_fraction > 0.0)) {
+    throw Error(
+        Category::usage,
+        fmt::format("{}: no {} there: give --test-fraction 0.2 to test with a fifth of the images, or "
+                    "make {}",
+                    place.string(), tables ? "test.csv" : "folder test",
+                    tables ? "test.csv or val.csv" : "train/ and test/ (or val/)"),
+        "data-dir");
+  }
+  return places;
+}
+
+}  // namespace
+
+DatasetPair open_labelled_images(const DatasetOptions& options) {
+  const LabelPlaces places = find_label_places(options);
+  LabelledTree tree(options.directory);
+  const Path file = places.tables ? places.train : Path(options.labels);
+  const LabelTable table = read_label_table(CsvFile(file).reader(), options.drop_columns);
+  tree.add(table, places.tables ? std::optional(Part::train) : std::nullopt);
+  for (const Part part : {Part::validation, Part::test}) {
+    const Path& other = part == Part::test ? places.test : places.validation;
+    if (!places.tables || other.empty()) continue;
+    tree.add(read_label_table(CsvFile(other).reader(), options.drop_columns, &table), part);
+  }
+  tree.check_all_have_rows(places.tables ? "the tables in " + options.labels : table.file);
+  if (options.test_fraction > 0.0) split_off_test_samples(tree, table, options.test_fraction);
+  const Shape shape{options.channels, options.image_size, options.image_size};
+  const auto make = [&](Part part, const Path& place) {
+    return tree.make(part, place.string(), table.labels, shape);
+  };
+  const bool holds_out = options.test_fraction > 0.0;
+  DatasetPair pair;
+  pair.train = make(Part::train, places.train);
+  if (!places.validation.empty()) pair.validation = make(Part::validation, places.validation);
+  if (holds_out || !places.test.empty()) pair.test = make(Part::test, places.test);
+  pair.validation_origin = places.validation.string();
+  pair.test_origin = holds_out ? origin_of_fraction(options.test_fraction) : places.test.string();
+  return pair;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "lockstep/dataset.h"
+
+namespace lockstep {
+
+/// Opens images with any number of labels each (Task::multilabel). Tables name the images, relative to the
+/// folder of `options` or to the folder of their part, with or without extension; samples are in the order of
+/// the rows. `options.labels` is a table of all images, whose parts are FOLDER/train/, val/ and test/ as far
+/// as these folders exist; or a folder with a table for each part, train.csv, val.csv and test.csv. Without a
+/// test part, `options.test_fraction` holds out samples of each label (data/sets/held_out.h); keys are hashes
+/// of the images' paths below the folder of their part.
+///
+/// Throws Error(usage) if the options name no folder, no table or no test part; Error(data) as
+/// read_label_table, for a row without image, an image without row, two rows for one image and two images for
+/// one row, and if the fraction leaves nothing to test.
+DatasetPair open_labelled_images(const DatasetOptions& options);
+
+}  // namespace lockstep
