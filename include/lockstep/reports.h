@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -92,20 +93,36 @@ void visit(R& report, Visitor&& field) {
   }
 }
 
+/// How well a label is recognised (Task::multilabel). It is predicted at a probability above 1/2.
+struct LabelResult {
+  std::uint64_t samples = 0;    ///< that have the label
+  std::uint64_t predicted = 0;  ///< for which it is predicted
+  std::uint64_t correct = 0;    ///< that have it, and for which it is predicted
+  /// Sum over the distinct scores, descending, of precision * gain of recall, if samples with at least this
+  /// score are predicted to have the label: that of scikit-learn, without interpolation. In [0, 1]; 0 without
+  /// samples; NaN if a score is NaN.
+  double average_precision = 0.0;
+};
+
 /// Means over the samples of an evaluation. A task has the metrics that metrics_of names.
 struct Evaluation {
   Task task = Task::classification;
+  int classes = 0;  ///< or labels, of the data set
   std::uint64_t samples = 0;
   std::uint64_t skipped = 0;  ///< samples that could not be read; not counted in `samples`
   double loss = 0.0;          ///< mean; regression: squared error
   /// In [0, 1]. Classification: share of samples whose class has the largest logit. Multilabel: share of all
-  /// samples' labels that are predicted right, at a probability of 1/2.
+  /// samples' labels that are predicted right, at a probability above 1/2.
   double accuracy = 0.0;
   double top5 = 0.0;  ///< share of samples whose class is among the five with the largest logits
-  double mae = 0.0;   ///< mean absolute error
-  double r2 = 0.0;    ///< share of the variance of the targets that is explained; at most 1
+  /// Multilabel: mean of the average precision over the labels that a sample has; 0 without such a label. Not
+  /// of the steps of an epoch.
+  double mean_average_precision = 0.0;
+  double mae = 0.0;  ///< mean absolute error
+  double r2 = 0.0;   ///< share of the variance of the targets that is explained; at most 1
   /// Numbers of samples by [class][predicted class]; empty unless requested.
   std::vector<std::uint64_t> confusion{};
+  std::vector<LabelResult> labels{};  ///< multilabel; not of the steps of an epoch
 
   /// The metric by which epochs are compared; higher is better.
   double score() const;
@@ -118,6 +135,11 @@ struct Metric {
   const char* title = "";  ///< of charts: "Accuracy"
   double Evaluation::*value = nullptr;
   bool in_epochs = true;  ///< whether epochs report it; false: evaluations of a saved model only
+  bool of_steps = true;   ///< whether the steps of an epoch have it, too
+  int above_classes = 0;  ///< it says something if there are more classes
+
+  /// Whether the report of an epoch has it for a part: "train", "validation" or "test".
+  bool is_reported(std::string_view part) const { return in_epochs && (of_steps || part != "train"); }
 };
 /// Metrics of a task, in order; the first is the loss.
 std::span<const Metric> metrics_of(Task task);
@@ -151,7 +173,7 @@ struct EpochReport {
 template <class AnyEvaluation, class Visitor>
 void visit_metrics(const std::string& part, AnyEvaluation& evaluation, Visitor&& field) {
   for (const Metric& metric : metrics_of(evaluation.task)) {
-    if (!metric.in_epochs) continue;
+    if (!metric.is_reported(part)) continue;
     field((part + "_" + metric.name).c_str(), evaluation.*metric.value, Presence::required);
   }
 }

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 
 #include "comm/world/watch_of.h"
 #include "graph/summary.h"
 #include "lockstep/error.h"
+#include "train/gather_outputs.h"
+#include "train/label_results.h"
 #include "train/step/outcome.h"
 
 namespace lockstep {
@@ -17,6 +20,29 @@ namespace {
 /// Maximum number of leaves in a recording for a GPU: a graph of tens of thousands of kernels takes long to
 /// instantiate and to start.
 constexpr std::uint64_t max_graph_leaves = 100;
+
+/// Results of the labels from the outputs for all samples, of which `skipped` could not be read: their
+/// outputs are NaN. Overwrites the outputs.
+std::vector<LabelResult> results_of_all(std::span<float> outputs, const Dataset& dataset,
+                                        std::uint64_t skipped) {
+  const auto labels = static_cast<std::size_t>(dataset.classes());
+  std::vector<float> targets;
+  targets.reserve(outputs.size());
+  std::size_t end = 0;
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
+    const auto row = outputs.subspan(id * labels, labels);
+    const bool all_nan = std::ranges::all_of(row, [](float output) { return std::isnan(output); });
+    if (all_nan && skipped > 0) {
+      --skipped;
+      continue;
+    }
+    std::ranges::copy(row, outputs.begin() + static_cast<std::ptrdiff_t>(end));
+    end += labels;
+    const std::span<const float> own = dataset.targets(id);
+    targets.insert(targets.end(), own.begin(), own.end());
+  }
+  return label_results(outputs.first(end), targets, labels);
+}
 
 }  // namespace
 
@@ -50,19 +76,27 @@ Evaluator::Evaluator(const Session& session, CompiledGraph& graph, const Dataset
       loader_(dataset, micro_batch, input),
       runners_(make_runners(session, graph, loader_)),
       pass_(session, runners_, session.assign(loader_.leaves(dataset.size()))),
-      rounds_(record(rounds, nullptr)),
-      results_(pass_.results().size()) {}
+      results_(pass_.results().size()) {
+  if (dataset.task() == Task::multilabel) collect_outputs();
+  rounds_ = record(rounds);
+}
 
-/// Records a pass over the data set, in `rounds` rounds. `predictions`: device memory for those of all
-/// samples of this rank's leaves; null: predictions are not written.
-Evaluator::Rounds Evaluator::record(std::uint64_t rounds, Prediction* predictions) {
+/// Records a pass over the data set, in `rounds` rounds, which writes the predictions and outputs for which
+/// there is memory.
+Evaluator::Rounds Evaluator::record(std::uint64_t rounds) {
   loader_.set_step(0, loader_.dataset().size());
-  const LeafPass::RecordLeaf record_leaf = [this, predictions](Stream& stream, LeafRunner& runner,
-                                                               std::size_t /*executor*/, std::uint32_t leaf) {
+  const LeafPass::RecordLeaf record_leaf = [this](Stream& stream, LeafRunner& runner,
+                                                  std::size_t /*executor*/, std::uint32_t leaf) {
     runner.load(stream, leaf);
     runner.forward(stream, runner.nodes_and_loss(), parameters_.data(), pass_.result(leaf));
-    if (predictions == nullptr) return;
-    runner.predict(stream, predictions + std::size_t{leaf - first_leaf()} * loader_.micro_batch());
+    if (classes_ > 0) {
+      runner.predict(
+          stream, predictions_.as<Prediction>() + std::size_t{leaf - first_leaf()} * loader_.micro_batch());
+    }
+    if (outputs_ > 0) {
+      runner.write_outputs(
+          stream, own_outputs_.floats().data() + (position(leaf) - position(first_leaf())) * outputs_);
+    }
   };
   const bool cuda = session_.placement().device == DeviceKind::cuda;
   const std::uint64_t leaves = last_leaf() - first_leaf();
@@ -106,6 +140,10 @@ std::optional<Evaluation> Evaluator::run(const Rounds& rounds, const std::functi
   Evaluation evaluation = evaluation_of(outcome_of(results_), loader_.dataset());
   evaluation.skipped = loader_.dataset().size() - evaluation.samples;
   if (classes_ > 0) evaluation.confusion = confusion();
+  if (outputs_ > 0) {
+    evaluation.labels = labels(evaluation.skipped);
+    evaluation.mean_average_precision = mean_average_precision(evaluation.labels);
+  }
   return evaluation;
 }
 
@@ -119,7 +157,40 @@ void Evaluator::count_confusion(std::size_t classes) {
   session_.world().agree(
       [&] { predictions_ = session_.device().allocate(own_samples() * sizeof(Prediction)); });
   classes_ = classes;
-  rounds_ = record(rounds_.size(), predictions_.as<Prediction>());
+  rounds_ = record(rounds_.size());
+}
+
+std::uint64_t Evaluator::position(std::uint32_t leaf) const {
+  return std::min(loader_.position(leaf), loader_.dataset().size());
+}
+
+/// Lets passes that are recorded from now on write the outputs. Collective.
+void Evaluator::collect_outputs() {
+  outputs_ = static_cast<std::size_t>(loader_.dataset().classes());
+  gather_.emplace(session_.world());
+  session_.world().agree([&] {
+    const std::uint64_t samples = position(last_leaf()) - position(first_leaf());
+    own_outputs_ = session_.device().allocate(std::max<std::size_t>(samples * outputs_, 1) * sizeof(float));
+    if (session_.world().rank() == 0) all_outputs_.resize(loader_.dataset().size() * outputs_);
+  });
+}
+
+/// Results of the labels from the outputs of all ranks, on all ranks.
+std::vector<LabelResult> Evaluator::labels(std::uint64_t skipped) {
+  const World& world = session_.world();
+  const std::vector<std::uint32_t>& bounds = pass_.assignment().ranks;
+  std::vector<std::size_t> counts(bounds.size() - 1);
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    counts[rank] = (position(bounds[rank + 1]) - position(bounds[rank])) * outputs_;
+  }
+  std::vector<float> own(counts[static_cast<std::size_t>(world.rank())]);
+  session_.device().copy(own.data(), own_outputs_.data(), own.size() * sizeof(float));
+  gather_outputs(world, *gather_, own, counts, all_outputs_);
+  std::vector<LabelResult> results(outputs_);
+  if (world.rank() == 0) results = results_of_all(all_outputs_, loader_.dataset(), skipped);
+  const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(results)));
+  std::memcpy(results.data(), bytes.data(), bytes.size());
+  return results;
 }
 
 std::vector<std::uint64_t> Evaluator::confusion() const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/background_gather.h"
 #include "lockstep/evaluation.h"
 #include "train/session/session.h"
 #include "train/step/leaf_pass.h"
@@ -28,7 +29,8 @@ std::uint64_t evaluation_rounds(const Session& session, const Network& network, 
                                 std::uint32_t micro_batch);
 
 /// Measures a network on a data set: each sample once, leaves spread over ranks and executors, one sum of
-/// loss per leaf, added in the order of leaves, so the same bits on any number of ranks.
+/// loss per leaf, added in the order of leaves, so the same bits on any number of ranks. For
+/// Task::multilabel, all outputs are gathered on rank 0, whose memory must have room for them.
 class Evaluator {
  public:
   /// `graph`: compiled for evaluation with micro-batches of this size. `parameters`: an arena of the device.
@@ -52,10 +54,14 @@ class Evaluator {
  private:
   /// Programs of each round; a GPU has several, of a limited length.
   using Rounds = std::vector<std::vector<std::unique_ptr<Program>>>;
-  Rounds record(std::uint64_t rounds, Prediction* predictions);
+  Rounds record(std::uint64_t rounds);
   std::size_t own_samples() const { return std::size_t{last_leaf() - first_leaf()} * loader_.micro_batch(); }
   std::optional<Evaluation> run(const Rounds& rounds, const std::function<bool()>& should_continue);
   std::vector<std::uint64_t> confusion() const;
+  void collect_outputs();
+  std::vector<LabelResult> labels(std::uint64_t skipped);
+  /// Number of the first sample of a leaf, or of all samples.
+  std::uint64_t position(std::uint32_t leaf) const;
   /// Leaves of this rank: the first, and the one after the last.
   std::uint32_t first_leaf() const { return pass_.assignment().executors.front(); }
   std::uint32_t last_leaf() const { return pass_.assignment().executors.back(); }
@@ -65,8 +71,12 @@ class Evaluator {
   Loader loader_;
   LeafRunners runners_;
   LeafPass pass_;
-  std::size_t classes_ = 0;  ///< 0: confusion is not counted
-  Buffer predictions_;       ///< of this rank's samples, in the device's memory
+  std::size_t classes_ = 0;         ///< 0: confusion is not counted
+  Buffer predictions_;              ///< of this rank's samples, in the device's memory
+  std::size_t outputs_ = 0;         ///< of a sample; 0: outputs are not collected
+  Buffer own_outputs_;              ///< of this rank's samples, in the device's memory
+  std::vector<float> all_outputs_;  ///< on rank 0
+  std::optional<BackgroundGather> gather_;
   Rounds rounds_;
   std::vector<LeafResult> results_;  ///< on the host
 };

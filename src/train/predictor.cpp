@@ -8,6 +8,7 @@
 #include "comm/world/watch_of.h"
 #include "lockstep/error.h"
 #include "train/evaluator.h"
+#include "train/gather_outputs.h"
 
 namespace lockstep {
 namespace {
@@ -157,21 +158,11 @@ void Predictor::compute(const Leaves& leaves) {
 
 /// Gathers the outputs of the block in all_ on rank 0.
 void Predictor::gather(const Leaves& leaves) {
-  const World& world = session_.world();
-  const auto rank = static_cast<std::size_t>(world.rank());
-  const std::span<const std::byte> own =
-      std::as_bytes(std::span<const float>(on_host_->floats()).first(values_of(leaves, rank)));
-  std::vector<std::vector<std::span<std::byte>>> parts(static_cast<std::size_t>(world.size()));
-  if (rank == 0) {
-    std::span<float> rest = all_;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      parts[i].push_back(std::as_writable_bytes(rest.first(values_of(leaves, i))));
-      rest = rest.subspan(values_of(leaves, i));
-    }
-    std::ranges::copy(own, parts[0][0].begin());
-  }
-  gather_.start({&own, 1}, parts);
-  gather_.wait();
+  std::vector<std::size_t> counts(leaves.assignment.ranks.size() - 1);
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) counts[rank] = values_of(leaves, rank);
+  const auto own = static_cast<std::size_t>(session_.world().rank());
+  gather_outputs(session_.world(), gather_, std::span<const float>(on_host_->floats()).first(counts[own]),
+                 counts, all_);
 }
 
 /// Samples before `end` that no rank could read, on all ranks.

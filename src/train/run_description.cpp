@@ -26,7 +26,7 @@ std::string table_of(const Dataset& dataset) {
 
 void add(Facts& facts, const std::string& part, const Evaluation& evaluation) {
   for (const Metric& metric : metrics_of(evaluation.task)) {
-    if (!metric.in_epochs) continue;
+    if (!metric.is_reported(part)) continue;
     facts.emplace_back(fmt::format("{}_{}", part, metric.name), fmt::format("{}", evaluation.*metric.value));
   }
 }

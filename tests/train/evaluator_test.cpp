@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "graph/graph.h"
+#include "lockstep/error.h"
 #include "lockstep/models.h"
+#include "train/label_results.h"
+#include "train/predictions.h"
 #include "train/small_run.h"
 
 namespace lockstep::test {
@@ -67,6 +70,38 @@ TEST_F(Evaluators, ConfusionCountsEachSampleOnce) {
       EXPECT_EQ(samples, 77U);
       EXPECT_EQ(static_cast<double>(correct) / 77.0, without.accuracy);
     }
+  }
+}
+
+/// The last micro-batch has five samples, and none of the third one can be read.
+TEST(Evaluation, LabelsAreThoseOfTheSamplesThatCanBeRead) {
+  const auto is_bad = [](std::uint64_t id) { return id == 0 || id == 9 || id == 76 || id / 8 == 2; };
+  Synthetic dataset(77, {1, 12, 12}, 4);
+  dataset.set_task(Task::multilabel);
+  dataset.change = [&](std::uint64_t id, std::vector<std::uint8_t>& /*bytes*/) {
+    if (is_bad(id)) throw Error(Category::data, "damaged");
+  };
+  const auto network = small_network();
+  const Predicted predicted(world(), *network, dataset, in_micro_batches_of(8));
+  std::vector<float> outputs, targets;
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
+    if (is_bad(id)) continue;
+    outputs.insert(outputs.end(), predicted.of(id).begin(), predicted.of(id).end());
+    targets.insert(targets.end(), dataset.targets(id).begin(), dataset.targets(id).end());
+  }
+  const std::vector<LabelResult> expected = label_results(outputs, targets, 4);
+  for (const int threads : {1, 3}) {
+    const Evaluation found = evaluate(world(), *network, first_values(*network), dataset,
+                                      in_micro_batches_of(8, {.threads = threads}));
+    EXPECT_EQ(found.skipped, 11U);
+    ASSERT_EQ(found.labels.size(), 4U);
+    for (std::size_t k = 0; k < 4; ++k) {
+      EXPECT_EQ(found.labels[k].samples, expected[k].samples);
+      EXPECT_EQ(found.labels[k].predicted, expected[k].predicted);
+      EXPECT_EQ(found.labels[k].correct, expected[k].correct);
+      EXPECT_EQ(found.labels[k].average_precision, expected[k].average_precision);
+    }
+    EXPECT_EQ(found.mean_average_precision, mean_average_precision(expected));
   }
 }
 

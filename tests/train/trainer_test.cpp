@@ -14,6 +14,7 @@
 #include "support/expect_error.h"
 #include "support/image_files.h"
 #include "support/temporary_folder.h"
+#include "train/label_results.h"
 #include "train/small_run.h"
 
 namespace lockstep::test {
@@ -45,6 +46,14 @@ TEST(Trainer, LearnsNumbersAndSeveralLabels) {
     EXPECT_EQ(test.task, task);
     EXPECT_GT(test.score(), 0.9) << name_of(task);
     EXPECT_LT(run.epochs.back().train.loss, 0.5 * run.epochs.front().train.loss);
+    if (task == Task::multilabel) {
+      EXPECT_EQ(test.score(), mean_average_precision(test.labels));
+      std::uint64_t wrong = 0;
+      for (const auto& [samples, predicted, correct, precision] : test.labels) {
+        wrong += samples + predicted - 2 * correct;
+      }
+      EXPECT_NEAR(test.accuracy, 1.0 - static_cast<double>(wrong) / (4 * 77.0), 1e-12);
+    }
     if (task == Task::regression) {  // errors are in the unit of target_scale()
       double distances = 0.0, mean = 0.0;
       for (std::uint64_t id = 0; id < 77; ++id)

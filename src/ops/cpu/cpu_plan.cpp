@@ -78,9 +78,11 @@ std::span<const std::int32_t> CpuPlan::predictions(const MicroBatch& batch,
   return {reinterpret_cast<const std::int32_t*>(workspace + memory_.predictions), batch.size};
 }
 
+std::size_t CpuPlan::outputs_size() const { return graph_.nodes[at(graph_.output)].shape.size(); }
+
 void CpuPlan::write_outputs(const MicroBatch& batch, std::byte* workspace, float* outputs) const {
   const float* const values = value(at(graph_.output), workspace);
-  const std::size_t count = graph_.nodes[at(graph_.output)].shape.size();
+  const std::size_t count = outputs_size();
   for (std::size_t sample = 0; sample < batch.size; ++sample) {
     const float* const lane = values + sample / lanes * lanes * count + sample % lanes;
     for (std::size_t i = 0; i < count; ++i) *outputs++ = lane[i * lanes];

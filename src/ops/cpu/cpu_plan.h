@@ -28,6 +28,7 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   std::span<const std::int32_t> predictions(const MicroBatch& batch, const std::byte* workspace) const;
   /// Writes the network's outputs of each sample, [sample][output]. Valid after forward.
   void write_outputs(const MicroBatch& batch, std::byte* workspace, float* outputs) const;
+  std::size_t outputs_size() const;  ///< of a sample
   /// Runs nodes backward after forward, from last to first; overwrites the gradients of the summed loss.
   /// Training plans only. Gradients of frozen parameters are unspecified.
   void backward(const MicroBatch& batch, NodeRange range, const float* parameters, float* gradients,

@@ -9,23 +9,9 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// Numbers of samples of a class: in all, predicted as this class, and both.
-struct Counts {
-  std::uint64_t samples = 0;
-  std::uint64_t predicted = 0;
-  std::uint64_t correct = 0;
-
-  ClassMetrics metrics() const {
-    return {.samples = samples,
-            .precision = share(correct, predicted),
-            .recall = share(correct, samples),
-            .f1 = share(2 * correct, samples + predicted)};
-  }
-};
-
-std::vector<Counts> counts_of(std::span<const std::uint64_t> confusion) {
+std::vector<ClassCounts> counts_of(std::span<const std::uint64_t> confusion) {
   const std::size_t classes = classes_of(confusion);
-  std::vector<Counts> counts(classes);
+  std::vector<ClassCounts> counts(classes);
   for (std::size_t c = 0; c < classes; ++c) {
     for (std::size_t predicted = 0; predicted < classes; ++predicted) {
       const std::uint64_t samples = confusion[c * classes + predicted];
@@ -39,16 +25,23 @@ std::vector<Counts> counts_of(std::span<const std::uint64_t> confusion) {
 
 }  // namespace
 
+ClassMetrics ClassCounts::metrics() const {
+  return {.samples = samples,
+          .precision = share(correct, predicted),
+          .recall = share(correct, samples),
+          .f1 = share(2 * correct, samples + predicted)};
+}
+
 std::vector<ClassMetrics> class_metrics(std::span<const std::uint64_t> confusion) {
   std::vector<ClassMetrics> metrics;
-  for (const Counts& counts : counts_of(confusion)) metrics.push_back(counts.metrics());
+  for (const ClassCounts& counts : counts_of(confusion)) metrics.push_back(counts.metrics());
   return metrics;
 }
 
 ClassMetrics macro_average(std::span<const std::uint64_t> confusion) {
   ClassMetrics sum;
   double classes = 0.0;
-  for (const Counts& counts : counts_of(confusion)) {
+  for (const ClassCounts& counts : counts_of(confusion)) {
     if (counts.samples + counts.predicted == 0) continue;
     const ClassMetrics metrics = counts.metrics();
     sum.samples += metrics.samples;

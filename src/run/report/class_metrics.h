@@ -15,6 +15,15 @@ struct ClassMetrics {
   double f1 = 0.0;
 };
 
+/// Numbers of samples: of a class, predicted as this class, and both.
+struct ClassCounts {
+  std::uint64_t samples = 0;
+  std::uint64_t predicted = 0;
+  std::uint64_t correct = 0;
+
+  ClassMetrics metrics() const;
+};
+
 /// Metrics of each class, from numbers of samples by [class][predicted class].
 std::vector<ClassMetrics> class_metrics(std::span<const std::uint64_t> confusion);
 

@@ -92,6 +92,7 @@ std::string charts(const RunRecord& record) {
     Chart& chart = all.emplace_back(Chart{metric.title, x_label, {}});
     if (all.size() == 1) chart.series.push_back(steps("step", field("loss")));
     for (const char* part : {"train", "test", "validation"}) {
+      if (!metric.is_reported(part)) continue;
       chart.series.push_back(epochs(part, fmt::format("{}_{}", part, metric.name), part));
     }
   }

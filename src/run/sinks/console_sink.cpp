@@ -15,7 +15,7 @@ std::string epoch_line(const EpochReport& event, SampleKind kind) {
   const auto part = [](const char* name, const Evaluation& evaluation) {
     std::string text;
     for (const Metric& metric : metrics_of(evaluation.task)) {
-      if (metric.in_epochs)
+      if (metric.is_reported(name))
         text += fmt::format("  {} {} {}", name, metric.label, metric_text(evaluation.*metric.value));
     }
     return text;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "data/feed/micro_batch_reader.h"
@@ -36,7 +37,7 @@ class CpuLeafRunner final : public LeafRunner {
     stream.call([this, predictions] { write(predictions); }, Phase::forward);
   }
   void write_outputs(Stream& stream, float* outputs) override {
-    stream.call([this, outputs] { plan_.write_outputs(batch_, workspace_.data(), outputs); }, Phase::forward);
+    stream.call([this, outputs] { write(outputs); }, Phase::forward);
   }
   void backward(Stream& stream, NodeRange range, const float* parameters, float* gradients) override {
     stream.call([this, range, parameters,
@@ -50,7 +51,8 @@ class CpuLeafRunner final : public LeafRunner {
 
  private:
   void load_leaf(std::uint32_t leaf) {
-    const auto ids = std::span(ids_).first(loader_.samples(leaf));
+    samples_ = loader_.samples(leaf);
+    const auto ids = std::span(ids_).first(samples_);
     for (std::uint32_t i = 0; i < ids.size(); ++i) {
       ids[i] = loader_.rule().id(loader_.position(leaf) + i);
       visits_.add(ids[i]);
@@ -66,12 +68,29 @@ class CpuLeafRunner final : public LeafRunner {
     }
   }
 
+  /// The outputs of the samples that were read come first; they are moved to their places from the back.
+  void write(float* outputs) {
+    plan_.write_outputs(batch_, workspace_.data(), outputs);
+    const std::size_t count = plan_.outputs_size();
+    std::size_t read = batch_.size;
+    for (std::size_t place = samples_; place > read; --place) {
+      float* const row = outputs + (place - 1) * count;
+      if (read > 0 && batch_.ids[read - 1] == ids_[place - 1]) {
+        --read;
+        std::copy_n(outputs + read * count, count, row);
+      } else {
+        std::fill_n(row, count, std::numeric_limits<float>::quiet_NaN());
+      }
+    }
+  }
+
   const cpu::CpuPlan& plan_;
   const Loader& loader_;
   Buffer workspace_;
   MicroBatchReader reader_;
   std::vector<std::uint64_t> ids_;
-  MicroBatch batch_;  ///< last leaf loaded
+  MicroBatch batch_;         ///< last leaf loaded
+  std::size_t samples_ = 0;  ///< of it, with those that were skipped
   VisitSum visits_;
 };
 

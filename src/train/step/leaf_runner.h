@@ -31,7 +31,8 @@ class LeafRunner {
   virtual void forward(Stream& stream, NodeRange nodes, const float* parameters, LeafResult* result) = 0;
   /// Writes one prediction per sample of a full micro-batch. After forward.
   virtual void predict(Stream& stream, Prediction* predictions) = 0;
-  /// Writes the network's outputs, [sample][output]. After forward of all nodes, with or without the loss.
+  /// Writes the network's outputs, [sample][output]: NaN for samples that were skipped. After forward of all
+  /// nodes, with or without the loss.
   virtual void write_outputs(Stream& stream, float* outputs) = 0;
   /// Computes the backward pass of `nodes`, in descending order, and writes their gradients to the arena
   /// `gradients`. After forward.

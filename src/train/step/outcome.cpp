@@ -31,14 +31,25 @@ std::string NotFiniteReport::what() const {
 
 std::span<const Metric> metrics_of(Task task) {
   static constexpr Metric loss{"loss", "loss", "Loss", &Evaluation::loss};
-  static constexpr std::array classification{
-      loss, Metric{"accuracy", "acc", "Accuracy", &Evaluation::accuracy},
-      Metric{"top5_accuracy", "top-5 acc", "Top-5 accuracy", &Evaluation::top5, false}};
+  static constexpr std::array classification{loss,
+                                             Metric{"accuracy", "acc", "Accuracy", &Evaluation::accuracy},
+                                             Metric{.name = "top5_accuracy",
+                                                    .label = "top-5 acc",
+                                                    .title = "Top-5 accuracy",
+                                                    .value = &Evaluation::top5,
+                                                    .in_epochs = false,
+                                                    .above_classes = 5}};
   static constexpr std::array regression{
       loss, Metric{"r2", "r2", "R2: share of the variance explained", &Evaluation::r2},
       Metric{"mae", "mae", "Mean absolute error", &Evaluation::mae}};
   static constexpr std::array multilabel{
-      loss, Metric{"accuracy", "acc", "Accuracy over all labels", &Evaluation::accuracy}};
+      loss,
+      Metric{.name = "mean_average_precision",
+             .label = "mAP",
+             .title = "Mean average precision",
+             .value = &Evaluation::mean_average_precision,
+             .of_steps = false},
+      Metric{"accuracy", "acc", "Accuracy over all labels", &Evaluation::accuracy}};
   switch (task) {
     case Task::classification:
       return classification;
@@ -70,7 +81,10 @@ double r2_of(const LossSums& sums, double count) {
 Evaluation evaluation_of(const LossSums& sums, const Dataset& dataset) {
   const auto count = static_cast<double>(std::max<std::uint64_t>(1, sums.samples));
   const double unit = dataset.target_scale().deviation;
-  Evaluation result{.task = dataset.task(), .samples = sums.samples, .loss = unit * unit * sums.loss / count};
+  Evaluation result{.task = dataset.task(),
+                    .classes = dataset.classes(),
+                    .samples = sums.samples,
+                    .loss = unit * unit * sums.loss / count};
   switch (dataset.task()) {
     case Task::classification:
       result.accuracy = static_cast<double>(sums.correct) / count;
