@@ -17,6 +17,19 @@ std::vector<std::string> names_of_classes(const Dataset& dataset, std::size_t cl
   return names;
 }
 
+std::vector<std::uint64_t> count_classes(const Dataset& dataset) {
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(dataset.classes()));
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
+    if (dataset.task() == Task::classification) {
+      ++counts[static_cast<std::size_t>(dataset.label(id))];
+    } else {
+      const std::span<const float> targets = dataset.targets(id);
+      for (std::size_t k = 0; k < counts.size(); ++k) counts[k] += targets[k] > 0.5F ? 1 : 0;
+    }
+  }
+  return counts;
+}
+
 std::string class_counts_text(const std::vector<std::string>& names, const std::vector<std::uint64_t>& counts,
                               std::size_t indent) {
   constexpr std::size_t columns = 100;

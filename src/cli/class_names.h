@@ -11,6 +11,9 @@ namespace lockstep {
 /// Printable names of the first `classes` classes, or their numbers if the data set has no names.
 std::vector<std::string> names_of_classes(const Dataset& dataset, std::size_t classes);
 
+/// Samples of each class, or with each label. Not for Task::regression.
+std::vector<std::uint64_t> count_classes(const Dataset& dataset);
+
 /// "cat 20, dog 17": samples of each class, in lines of at most 100 columns (except for long names) that
 /// begin with `indent` spaces.
 std::string class_counts_text(const std::vector<std::string>& names, const std::vector<std::uint64_t>& counts,

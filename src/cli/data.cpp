@@ -158,20 +158,6 @@ std::string text_of(const std::vector<TableColumn>& columns) {
   return text;
 }
 
-/// Samples of each class, or with each label.
-std::vector<std::uint64_t> count_classes(const Dataset& dataset) {
-  std::vector<std::uint64_t> counts(static_cast<std::size_t>(dataset.classes()));
-  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
-    if (dataset.task() == Task::classification) {
-      ++counts[static_cast<std::size_t>(dataset.label(id))];
-    } else {
-      const std::span<const float> targets = dataset.targets(id);
-      for (std::size_t k = 0; k < counts.size(); ++k) counts[k] += targets[k] > 0.5F ? 1 : 0;
-    }
-  }
-  return counts;
-}
-
 NumberStatistics measure_numbers(const Dataset& dataset) {
   const TargetScale scale = dataset.target_scale();
   const auto number = [&](std::uint64_t id) {

@@ -44,8 +44,7 @@ std::string skipped_warning(const Evaluation& evaluation, const std::string& kin
 
 MajorityClass majority_class(const Dataset& dataset) {
   if (dataset.task() != Task::classification) return {};
-  std::vector<std::uint64_t> counts(static_cast<std::size_t>(dataset.classes()));
-  for (std::uint64_t id = 0; id < dataset.size(); ++id) ++counts[static_cast<std::size_t>(dataset.label(id))];
+  const std::vector<std::uint64_t> counts = count_classes(dataset);
   const auto largest = std::ranges::max_element(counts);
   const auto number = static_cast<std::size_t>(largest - counts.begin());
   return {.name = names_of_classes(dataset, counts.size())[number],

@@ -39,11 +39,21 @@ std::string shortened(const Names& names) {
   return names.size() <= most ? text : fmt::format("{} and {} more", text, names.size() - most);
 }
 
-/// A data set whose labels are numbers of a model's classes.
+/// A data set whose classes or labels have the numbers of a model's. Labels that it does not have do not
+/// apply.
 class Relabelled final : public Dataset {
  public:
   Relabelled(const Dataset& whole, Names names, std::vector<int> labels)
-      : whole_(whole), names_(std::move(names)), labels_(std::move(labels)) {}
+      : whole_(whole), names_(std::move(names)), labels_(std::move(labels)) {
+    if (whole_.task() != Task::multilabel) return;
+    targets_.resize(whole_.size() * names_.size());
+    for (std::uint64_t id = 0; id < whole_.size(); ++id) {
+      const std::span<const float> own = whole_.targets(id);
+      for (std::size_t k = 0; k < own.size(); ++k) {
+        targets_[id * names_.size() + static_cast<std::size_t>(labels_[k])] = own[k];
+      }
+    }
+  }
 
   std::uint64_t size() const override { return whole_.size(); }
   Shape shape() const override { return whole_.shape(); }
@@ -54,6 +64,11 @@ class Relabelled final : public Dataset {
     return whole_.sample(id, buffer);
   }
   int label(std::uint64_t id) const override { return labels_[static_cast<std::size_t>(whole_.label(id))]; }
+  std::span<const float> targets(std::uint64_t id) const override {
+    if (targets_.empty()) return whole_.targets(id);
+    return std::span(targets_).subspan(id * names_.size(), names_.size());
+  }
+  TargetScale target_scale() const override { return whole_.target_scale(); }
   /// Fingerprint of the whole set, as ranks compare its labels and the model's class names elsewhere.
   std::string fingerprint() const override { return whole_.fingerprint(); }
   std::string sample_name(std::uint64_t id) const override { return whole_.sample_name(id); }
@@ -64,7 +79,8 @@ class Relabelled final : public Dataset {
  private:
   const Dataset& whole_;
   Names names_;
-  std::vector<int> labels_;  ///< by label of `whole_`
+  std::vector<int> labels_;     ///< by class or label of `whole_`
+  std::vector<float> targets_;  ///< multilabel: [sample][label]
 };
 
 /// Whether two networks have parameters of the same names and shapes.
@@ -143,7 +159,8 @@ std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::G
   const std::string saved = fact(description.data, "dataset");
   const std::string dataset = given("dataset").empty() ? saved : given("dataset");
   if (dataset == saved) {
-    for (const auto& [name, value] : description.data) add(name, value, name != "data-dir");
+    for (const auto& [name, value] : description.data)
+      add(name, value, name != "data-dir" && name != "labels");
   } else if (dataset == "images") {
     add("image-size", std::to_string(description.shape.height), true);
     add("channels", std::to_string(description.shape.channels), true);
@@ -182,6 +199,13 @@ std::unique_ptr<Network> network_of(const SavedModel& model, const std::string& 
                   model.place, own_name.empty() ? "another network" : in_quotes(own_name), flag));
 }
 
+void check_task(const Dataset& dataset, const SavedModel& model) {
+  const std::string task = name_of(dataset.task());
+  if (!model.describes_itself() || task == model.description.task) return;
+  throw Error(Category::data, fmt::format("{}: is a model of task {}; the task of the data set is {}",
+                                          model.place, in_quotes(model.description.task), in_quotes(task)));
+}
+
 void check_encoding(const Dataset& dataset, const SavedModel& model) {
   const TableEncoding* const encoding = dataset.table_encoding();
   if (!model.describes_itself()) return;
@@ -195,16 +219,18 @@ void check_encoding(const Dataset& dataset, const SavedModel& model) {
 std::unique_ptr<Dataset> relabel(const Dataset& dataset, const SavedModel& model) {
   const Names &known = model.description.classes, names = dataset.class_names();
   if (known.empty() || names.empty() || names == known) return nullptr;
+  const std::string noun = dataset.task() == Task::multilabel ? "label" : "class";
   std::map<std::string, int> numbers;
   for (std::size_t i = 0; i < known.size(); ++i) numbers.emplace(known[i], static_cast<int>(i));
   std::vector<int> labels;
   for (const std::string& name : names) {
     const auto found = numbers.find(name);
     if (found == numbers.end()) {
-      throw Error(Category::data,
-                  fmt::format("the data set has a class {}, which {} does not know; classes of the data set: "
-                              "{}; of the model: {}",
-                              in_quotes(name), model.place, shortened(names), shortened(known)));
+      throw Error(
+          Category::data,
+          fmt::format("the data set has a {0} {1}, which {2} does not know; {3} of the data set: {4}; of "
+                      "the model: {5}",
+                      noun, in_quotes(name), model.place, plural(noun), shortened(names), shortened(known)));
     }
     labels.push_back(found->second);
   }

@@ -49,13 +49,16 @@ std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::G
 std::unique_ptr<Network> network_of(const SavedModel& model, const std::string& name, Shape shape,
                                     int classes);
 
+/// Throws Error(data) for a data set of another task than that of a model that describes itself.
+void check_task(const Dataset& dataset, const SavedModel& model);
+
 /// Throws Error(data) for a table whose columns are encoded otherwise than the model expects, by other
 /// training rows than those of the model.
 void check_encoding(const Dataset& dataset, const SavedModel& model);
 
-/// A data set with the labels that a model has for the names of its classes; null: they are the same already,
-/// or one of both has no names. Refers to `dataset`. Throws Error(data) with the names for a data set with
-/// classes that the model does not have.
+/// A data set with the numbers that a model has for the names of its classes or labels; null: they are the
+/// same already, or one of both has no names. Refers to `dataset`. Throws Error(data) with the names for a
+/// data set with classes that the model does not have.
 std::unique_ptr<Dataset> relabel(const Dataset& dataset, const SavedModel& model);
 
 }  // namespace lockstep

@@ -95,6 +95,7 @@ class Samples {
       }
     }
     write_archives();
+    write_labels();
   }
 
   /// Options of a run, completed by the defaults of the file.
@@ -116,6 +117,9 @@ class Samples {
       } else if (word->starts_with("{images}")) {
         rest = rest + words("--dataset images --recipe none --data-dir {}",
                             replaced(*word, "{images}", images_.string()));
+      } else if (*word == "{labelled}") {
+        rest = rest + words("--dataset images --recipe none --task multilabel --data-dir {} --labels {}",
+                            images_.string(), (images_ / "labels.csv").string());
       } else if (word->starts_with("{tars}")) {
         rest = rest + words("--dataset images --recipe none --data-dir {}",
                             replaced(*word, "{tars}", tars_.string()));
@@ -154,6 +158,19 @@ class Samples {
     tars_.write("train-0.tar", tar_archive({train.begin(), train.begin() + 60}));
     tars_.write("train-1.tar", tar_archive({train.begin() + 60, train.end()}));
     tars_.write("val.tar", tar_archive(val));
+  }
+
+  /// Labels that follow from the numbers of the images.
+  void write_labels() const {
+    std::string table = "image,labels\n";
+    for (const char* part : {"train", "val"}) {
+      for (int i = 0; i < (part == std::string("train") ? 90 : 20); ++i) {
+        table += std::string(part) + (i % 2 == 0 ? "/even/" : "/odd/") + std::to_string(i) + ",";
+        table += std::string(i % 2 == 0 ? "two " : "") + (i % 3 == 0 ? "three " : "") +
+                 (i % 7 == 0 ? "seven" : "") + "\n";
+      }
+    }
+    images_.write("labels.csv", table);
   }
 
   TemporaryFolder fashion_, images_, tars_;

@@ -91,9 +91,9 @@ void warn_of_selection(const TrainOptions& options, const DatasetPair& data) {
                         flag_of(&DatasetOptions::validation_fraction)));
 }
 
-/// Whether the samples are classes of the user's own, not those of a known or made-up data set.
+/// Whether the samples have classes or labels of the user's own, not those of a known or made-up data set.
 bool has_own_classes(const Dataset& dataset) {
-  return dataset.encoding() != Encoding::pixels && dataset.task() == Task::classification;
+  return dataset.encoding() != Encoding::pixels && dataset.task() != Task::regression;
 }
 
 /// Prints the run directory and the step from which the run continues.
@@ -127,8 +127,7 @@ std::string sizes_text(const DatasetPair& data) {
 std::string small_classes_text(const Dataset& train) {
   constexpr std::uint64_t enough = 10;
   constexpr std::size_t most_names = 5;
-  std::vector<std::uint64_t> counts(static_cast<std::size_t>(train.classes()));
-  for (std::uint64_t id = 0; id < train.size(); ++id) ++counts[static_cast<std::size_t>(train.label(id))];
+  const std::vector<std::uint64_t> counts = count_classes(train);
   const std::vector<std::string> names = names_of_classes(train, counts.size());
   std::vector<std::string> small;
   for (std::size_t c = 0; c < counts.size(); ++c) {
@@ -136,8 +135,9 @@ std::string small_classes_text(const Dataset& train) {
   }
   if (small.empty()) return {};
   const std::size_t more = small.size() - std::min(small.size(), most_names);
-  const std::string number =
-      small.size() == 1 ? "one class has" : fmt::format("{} classes have", small.size());
+  const std::string noun = train.task() == Task::multilabel ? "label" : "class";
+  const std::string number = small.size() == 1 ? fmt::format("one {} has", noun)
+                                               : fmt::format("{} {} have", small.size(), plural(noun));
   small.resize(small.size() - more);
   return fmt::format("{} fewer than {} training samples: {}{}", number, enough, fmt::join(small, ", "),
                      more > 0 ? fmt::format(" and {} more", more) : "");
