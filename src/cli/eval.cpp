@@ -57,11 +57,13 @@ void visit(O& options, Visitor&& field) {
   visit(data, field);
   visit(input, field);
   field(split, {.name = "split", .help = "part of the data set to measure"});
-  field(per_class, {.name = "per-class",
-                    .help = "also print samples, precision, recall and F1 of each class",
-                    .group = "Output",
-                    .scope = Scope::protocol,
-                    .needs = {{"task", {"classification"}}}});
+  field(per_class,
+        {.name = "per-class",
+         .help = "also print samples, precision, recall and F1 of each class, or of each label with "
+                 "its average precision (AP)",
+         .group = "Output",
+         .scope = Scope::protocol,
+         .needs = {{"task", {"classification", "multilabel"}}}});
   field(confusion, {.name = "confusion-matrix",
                     .help = "also print the confusion matrix: a row per class, a column per predicted class",
                     .scope = Scope::protocol,
@@ -156,6 +158,7 @@ int run_evaluation(World& world, const EvalOptions& options, const std::vector<s
   std::unique_ptr<Dataset> relabelled;
   world.agree([&] {
     network = network_of(model, options.model.name, whole.shape(), whole.classes());
+    check_task(whole, model);
     check_encoding(whole, model);
     relabelled = relabel(whole, model);
   });

@@ -16,17 +16,25 @@ std::string without_end_spaces(const std::string& line) {
 std::string metrics_line(const std::string& part, const Evaluation& evaluation) {
   std::string epochs, more;
   for (const Metric& metric : metrics_of(evaluation.task)) {
+    if (evaluation.classes <= metric.above_classes) continue;
     const std::string text = fmt::format("{} {}  ", metric.label, metric_text(evaluation.*metric.value));
     (metric.in_epochs ? epochs : more) += metric.in_epochs ? part + " " + text : text;
   }
   return without_end_spaces(fmt::format("{}samples {}  {}", epochs, evaluation.samples, more)) + "\n";
 }
 
+std::vector<ClassCounts> counts_of(const std::vector<LabelResult>& labels) {
+  std::vector<ClassCounts> counts;
+  for (const LabelResult& label : labels) counts.push_back({label.samples, label.predicted, label.correct});
+  return counts;
+}
+
 }  // namespace
 
 std::optional<MacroAverage> EvalResults::macro() const {
-  if (evaluation.confusion.empty()) return std::nullopt;
-  const ClassMetrics average = macro_average(evaluation.confusion);
+  if (evaluation.confusion.empty() && evaluation.labels.empty()) return std::nullopt;
+  const ClassMetrics average = evaluation.labels.empty() ? macro_average(evaluation.confusion)
+                                                         : macro_average(counts_of(evaluation.labels));
   return MacroAverage{average.precision, average.recall, average.f1};
 }
 
@@ -36,6 +44,13 @@ std::vector<ClassResults> EvalResults::classes() const {
   for (std::size_t c = 0; c < metrics.size(); ++c) {
     const auto& [samples, precision, recall, f1] = metrics[c];
     results.push_back({class_names.at(c), samples, precision, recall, f1});
+  }
+  const std::vector<ClassCounts> labels = counts_of(evaluation.labels);
+  for (std::size_t k = 0; k < labels.size(); ++k) {
+    const auto& [samples, precision, recall, f1] = labels[k].metrics();
+    ClassResults& label =
+        results.emplace_back(ClassResults{class_names.at(k), samples, precision, recall, f1});
+    if (samples > 0) label.average_precision = evaluation.labels[k].average_precision;
   }
   return results;
 }
@@ -63,11 +78,16 @@ std::string text_of(const EvalResults& results) {
 }
 
 std::string class_table(const EvalResults& results) {
-  std::string table =
-      fmt::format("{:<20}{:>9}{:>11}{:>9}{:>9}\n", "class", "samples", "precision", "recall", "F1");
+  const bool has_labels = results.evaluation.task == Task::multilabel;
+  std::string table = fmt::format("{:<20}{:>9}{:>11}{:>9}{:>9}{}\n", has_labels ? "label" : "class",
+                                  "samples", "precision", "recall", "F1", has_labels ? "       AP" : "");
   for (const ClassResults& found : results.classes()) {
-    table += fmt::format("{:<20}{:>9}{:>11.4f}{:>9.4f}{:>9.4f}\n", found.name, found.samples, found.precision,
+    table += fmt::format("{:<20}{:>9}{:>11.4f}{:>9.4f}{:>9.4f}", found.name, found.samples, found.precision,
                          found.recall, found.f1);
+    if (has_labels) {
+      table += found.average_precision ? fmt::format("{:>9.4f}", *found.average_precision) : "        -";
+    }
+    table += "\n";
   }
   return table;
 }

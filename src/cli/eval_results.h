@@ -10,16 +10,18 @@
 
 namespace lockstep {
 
+/// Results of a class or label.
 struct ClassResults {
   std::string name;
   std::uint64_t samples = 0;
   double precision = 0.0;
   double recall = 0.0;
   double f1 = 0.0;
+  std::optional<double> average_precision = {};  ///< of a label that a sample has
 };
-LOCKSTEP_MEMBERS(ClassResults, name, samples, precision, recall, f1)
+LOCKSTEP_MEMBERS(ClassResults, name, samples, precision, recall, f1, average_precision)
 
-/// Means over the classes.
+/// Means over the classes or labels.
 struct MacroAverage {
   double precision = 0.0;
   double recall = 0.0;
@@ -35,7 +37,7 @@ struct EvalResults {
   std::optional<double> calibration_error = {};
   std::string digest = {};
 
-  /// None without confusion.
+  /// None without confusion and labels.
   std::optional<MacroAverage> macro() const;
   std::vector<ClassResults> classes() const;
   /// Numbers of samples: a list per class, with a number per predicted class.
@@ -63,7 +65,7 @@ void visit(O& results, Visitor&& field) {
 
 /// Line with loss and the other metrics, and one with the means over the classes and the calibration error.
 std::string text_of(const EvalResults& results);
-/// Table of the classes.
+/// Table of the classes or labels.
 std::string class_table(const EvalResults& results);
 /// Confusion matrix: a row per class, a column per predicted class.
 std::string confusion_table(const EvalResults& results);

@@ -12,6 +12,7 @@
 #include "core/printable.h"
 #include "lockstep/error.h"
 #include "lockstep/model_description.h"
+#include "lockstep/task.h"
 #include "onnx/export.h"
 
 namespace lockstep {
@@ -76,6 +77,12 @@ std::map<std::string, std::string> metadata_for(ModelDescription description) {
 void export_model(const ExportOptions& options) {
   const SavedModel model = open_model(options.model, true);
   const auto network = network_of(model, options.network.name, options.input, options.classes);
+  if (options.softmax && model.description.task != name_of(Task::classification)) {
+    throw Error(Category::usage,
+                fmt::format("is for classification; {} is a model of task {}", model.place,
+                            in_quotes(model.description.task)),
+                "softmax");
+  }
   OnnxExportOptions how{.fold_batch_norm = options.fold_batch_norm,
                         .softmax = options.softmax,
                         .metadata = metadata_for(model.description)};

@@ -12,7 +12,8 @@ namespace {
 
 EvalResults results_of_three_classes() {
   return {.part = "test",
-          .evaluation = {.samples = 12,
+          .evaluation = {.classes = 3,
+                         .samples = 12,
                          .skipped = 1,
                          .loss = 0.5,
                          .accuracy = 0.625,
@@ -25,7 +26,7 @@ EvalResults results_of_three_classes() {
 
 TEST(EvalResults, Texts) {
   EXPECT_EQ(text_of(results_of_three_classes()),
-            "test loss 0.5000  test acc 0.6250  samples 12  top-5 acc 1.0000\n"
+            "test loss 0.5000  test acc 0.6250  samples 12\n"
             "macro precision 0.4381  macro recall 0.5833  macro F1 0.5000  calibration error 0.2500\n");
   EXPECT_EQ(class_table(results_of_three_classes()),
             "class                 samples  precision   recall       F1\n"
@@ -40,7 +41,38 @@ TEST(EvalResults, Texts) {
   EvalResults uncounted = results_of_three_classes();
   uncounted.evaluation.confusion.clear();
   uncounted.calibration_error.reset();
+  uncounted.evaluation.classes = 6;
   EXPECT_EQ(text_of(uncounted), "test loss 0.5000  test acc 0.6250  samples 12  top-5 acc 1.0000\n");
+}
+
+EvalResults results_of_two_labels() {
+  return {.part = "test",
+          .evaluation = {.task = Task::multilabel,
+                         .classes = 2,
+                         .samples = 10,
+                         .loss = 0.5,
+                         .accuracy = 0.75,
+                         .mean_average_precision = 0.875,
+                         .labels = {{.samples = 4, .predicted = 5, .correct = 3, .average_precision = 0.875},
+                                    {}}},
+          .class_names = {"sea", "sun"},
+          .digest = "xxh3:01"};
+}
+
+TEST(EvalResults, OfLabels) {
+  EXPECT_EQ(text_of(results_of_two_labels()),
+            "test loss 0.5000  test mAP 0.8750  test acc 0.7500  samples 10\n"
+            "macro precision 0.6000  macro recall 0.7500  macro F1 0.6667\n");
+  EXPECT_EQ(class_table(results_of_two_labels()),
+            "label                 samples  precision   recall       F1       AP\n"
+            "sea                         4     0.6000   0.7500   0.6667   0.8750\n"
+            "sun                         0     0.0000   0.0000   0.0000        -\n");
+  const auto document = json_of(results_of_two_labels());
+  EXPECT_EQ(document["classes"][0].dump(),
+            R"({"name":"sea","samples":4,"precision":0.6,"recall":0.75,"f1":0.6666666666666666,)"
+            R"("average_precision":0.875})");
+  EXPECT_TRUE(document["classes"][1]["average_precision"].is_null());
+  EXPECT_EQ(document["mean_average_precision"], 0.875);
 }
 
 TEST(EvalResults, Document) {
@@ -49,9 +81,9 @@ TEST(EvalResults, Document) {
       R"({"part":"test","samples":12,"left_out":1,"loss":0.5,"accuracy":0.625,"top5_accuracy":1.0,)"
       R"("macro":{"precision":0.4380952380952381,"recall":0.5833333333333334,"f1":0.5},)"
       R"("calibration_error":0.25,"classes":[)"
-      R"({"name":"cat","samples":4,"precision":0.6,"recall":0.75,"f1":0.6666666666666666},)"
-      R"({"name":"dog","samples":5,"precision":0.7142857142857143,"recall":1.0,"f1":0.8333333333333334},)"
-      R"({"name":"2","samples":3,"precision":0.0,"recall":0.0,"f1":0.0}],)"
+      R"({"name":"cat","samples":4,"precision":0.6,"recall":0.75,"f1":0.6666666666666666,"average_precision":null},)"
+      R"({"name":"dog","samples":5,"precision":0.7142857142857143,"recall":1.0,"f1":0.8333333333333334,"average_precision":null},)"
+      R"({"name":"2","samples":3,"precision":0.0,"recall":0.0,"f1":0.0,"average_precision":null}],)"
       R"("confusion":[[3,1,0],[0,5,0],[2,1,0]],"digest":"xxh3:01"})");
   EvalResults uncounted = results_of_three_classes();
   uncounted.evaluation.confusion.clear();

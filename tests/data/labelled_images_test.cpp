@@ -65,7 +65,8 @@ TEST(LabelTable, BadTables) {
   const auto refused = [](const char* text, const char* words) {
     expect_error(Category::data, {words}, [&] { parsed(text); });
   };
-  refused("image,dog,cat\na,1,2\n", "t.csv: line 2: column 'cat': '2' is neither 0 nor 1; a table has");
+  refused("image,dog,cat\na,1,2\n",
+          "t.csv: line 2: column 'cat': '2' is neither 0 nor 1; labels are columns of");
   refused("fname,labels,is_valid\na,cat,True\n", "t.csv: line 2: column 'labels': 'cat' is neither 0 nor 1");
   refused("image,dog,cat\na,1,\n", "t.csv: line 2: column 'cat': '' is neither 0 nor 1");
   refused("image,labels\na,cat;;dog\n", "t.csv: line 2: an empty label in 'cat;;dog'");

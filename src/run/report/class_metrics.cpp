@@ -38,12 +38,12 @@ std::vector<ClassMetrics> class_metrics(std::span<const std::uint64_t> confusion
   return metrics;
 }
 
-ClassMetrics macro_average(std::span<const std::uint64_t> confusion) {
+ClassMetrics macro_average(std::span<const ClassCounts> counts) {
   ClassMetrics sum;
   double classes = 0.0;
-  for (const ClassCounts& counts : counts_of(confusion)) {
-    if (counts.samples + counts.predicted == 0) continue;
-    const ClassMetrics metrics = counts.metrics();
+  for (const ClassCounts& one : counts) {
+    if (one.samples + one.predicted == 0) continue;
+    const ClassMetrics metrics = one.metrics();
     sum.samples += metrics.samples;
     sum.precision += metrics.precision;
     sum.recall += metrics.recall;
@@ -55,6 +55,10 @@ ClassMetrics macro_average(std::span<const std::uint64_t> confusion) {
           .precision = sum.precision / classes,
           .recall = sum.recall / classes,
           .f1 = sum.f1 / classes};
+}
+
+ClassMetrics macro_average(std::span<const std::uint64_t> confusion) {
+  return macro_average(counts_of(confusion));
 }
 
 std::size_t classes_of(std::span<const std::uint64_t> confusion) {

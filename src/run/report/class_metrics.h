@@ -28,6 +28,7 @@ struct ClassCounts {
 std::vector<ClassMetrics> class_metrics(std::span<const std::uint64_t> confusion);
 
 /// Means over the classes that have a sample or a prediction ("macro avg"), and the sum of the samples.
+ClassMetrics macro_average(std::span<const ClassCounts> counts);
 ClassMetrics macro_average(std::span<const std::uint64_t> confusion);
 
 /// Number of classes of such a matrix.

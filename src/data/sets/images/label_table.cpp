@@ -116,10 +116,11 @@ void read_columns(LabelTable& table, const LabelCells& cells) {
     for (std::size_t k = 0; k < cells.columns.size(); ++k) {
       const std::string& cell = cells.rows[row][k];
       if (!is_binary(cell)) {
-        fail_line(table, table.lines[row],
-                  fmt::format("column {}: {} is neither 0 nor 1; a table has a column for each label, or one "
-                              "column with the names of the labels",
-                              in_quotes(cells.columns[k]), in_quotes(cell)));
+        fail_line(
+            table, table.lines[row],
+            fmt::format("column {}: {} is neither 0 nor 1; labels are columns of 0 and 1, or one column of "
+                        "names: leave out the others with --drop-columns",
+                        in_quotes(cells.columns[k]), in_quotes(cell)));
       }
       table.targets.push_back(cell == "1" ? 1.0F : 0.0F);
     }
