@@ -164,7 +164,9 @@ Outcome Started::wait(double seconds) {
   rusage usage{};
   wait4(process_, &status, 0, &usage);
   waited_ = true;
-  return {exit_status_of(status), read_, contents(folder_ / "err"), usage.ru_maxrss, hung};
+  std::string err = contents(folder_ / "err");
+  const bool crashed = err.find(LOCKSTEP_MPIEXEC "(+0x") != std::string::npos;  // a frame of its stack
+  return {exit_status_of(status), read_, std::move(err), usage.ru_maxrss, hung || crashed};
 }
 
 Outcome run(const Words& command, const Words& environment) {
@@ -187,7 +189,7 @@ Outcome mpirun(const std::string& program, int ranks, const Words& arguments, co
   // Runs must end by themselves; the bound keeps a hang from blocking other tests.
   if (ranks > 0) command = words("timeout -k 5 600") + command;
   const Outcome outcome = run(command, environment);
-  return outcome.mpirun_hung ? run(command, environment) : outcome;
+  return outcome.mpirun_failed ? run(command, environment) : outcome;
 }
 
 void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t train, std::uint32_t test) {

@@ -18,7 +18,7 @@ struct Outcome {
   std::string out;
   std::string err;
   long resident_kilobytes = 0;  ///< maximum over its processes
-  bool mpirun_hung = false;     ///< whether mpirun had to be killed, as it hung after its ranks had ended
+  bool mpirun_failed = false;   ///< whether mpirun itself crashed, or hung after its ranks had ended
 };
 
 /// A program in a process group of its own, which is ended with the object if it still runs.
