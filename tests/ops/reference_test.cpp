@@ -19,11 +19,13 @@ double objective(const OpCase& op_case, const OpInputs& values) {
   return sum;
 }
 
-/// Compares some elements of `gradient` with central differences of the objective.
+/// Compares some elements of `gradient` with central differences of the objective: fewer of large operations,
+/// which take the time of the others a thousand times.
 void check(const OpCase& op_case, OpInputs& values, std::vector<double>& variable,
            const std::vector<double>& gradient) {
   const double step = 1e-8;  // too small to change the sign at any ReLU
-  const std::size_t stride = std::max<std::size_t>(1, variable.size() / 7);
+  const std::size_t elements = values.inputs[0].values.size() > 1000 ? 2 : 7;
+  const std::size_t stride = std::max<std::size_t>(1, variable.size() / elements);
   for (std::size_t i = 0; i < variable.size(); i += stride) {
     const double before = variable[i];
     variable[i] = before + step;
