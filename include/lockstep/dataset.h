@@ -22,12 +22,6 @@ enum class Encoding {
   image_file,  ///< a JPEG, PNG or WebP file of any size
 };
 
-/// Unit of the numbers to predict: a target is stored as (number - mean) / deviation.
-struct TargetScale {
-  double mean = 0.0;
-  double deviation = 1.0;
-};
-
 /// Labelled samples with random access. Immutable: safe from any thread.
 class Dataset {
  public:

@@ -10,6 +10,7 @@
 #include "lockstep/model_file.h"
 #include "lockstep/network.h"
 #include "lockstep/shape.h"
+#include "lockstep/task.h"
 
 namespace lockstep {
 
@@ -20,8 +21,9 @@ struct ModelDescription {
   std::string network = {};  ///< text of a network file; empty: unknown
   Shape shape = {};          ///< of a sample; no channels: unknown
   int outputs = 0;           ///< of the network: one per class; 0: unknown
-  Names classes = {};        ///< names of the classes, in the order of the outputs; empty: they are numbered
+  Names classes = {};  ///< names of the outputs, in order: of the classes, ...; empty: they are numbered
   std::string task = "classification";
+  TargetScale target_scale = {};             ///< regression: unit of the output
   InputOptions input = {.crop_share = 1.0};  ///< preparation of samples; `strict` is not stored
   /// Encoding of the columns of a table (JSON text); empty: samples are images.
   std::string table = {};
@@ -35,14 +37,15 @@ struct ModelDescription {
 /// Describes the entries of the metadata. All but `results` have a name of their own.
 template <OptionsOf<ModelDescription> D, class Visitor>
 void visit(D& description, Visitor&& field) {
-  auto& [network, shape, outputs, classes, task, input, table, data, options, results, version, digest] =
-      description;
+  auto& [network, shape, outputs, classes, task, target_scale, input, table, data, options, results, version,
+         digest] = description;
   auto& [mean, deviation, crop_share, strict] = input;
   field(network, {.name = "network"});
   field(shape, {.name = "input_shape"});
   field(outputs, {.name = "outputs"});
   field(classes, {.name = "classes"});
   field(task, {.name = "task"});
+  field(target_scale, {.name = "target_scale"});
   field(mean, {.name = "mean"});
   field(deviation, {.name = "std"});
   field(crop_share, {.name = "crop_pct"});

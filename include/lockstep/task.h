@@ -13,4 +13,19 @@ enum class Task {
 };
 inline Names choices_of(Task) { return {"classification", "regression", "multilabel"}; }
 
+/// Unit of the numbers to predict: a network is trained for, and returns, (number - mean) / deviation.
+struct TargetScale {
+  double mean = 0.0;
+  double deviation = 1.0;
+
+  bool operator==(const TargetScale&) const = default;
+};
+
+template <OptionsOf<TargetScale> S, class Visitor>
+void visit(S& scale, Visitor&& field) {
+  auto& [mean, deviation] = scale;
+  field(mean, {.name = "mean"});
+  field(deviation, {.name = "deviation"});
+}
+
 }  // namespace lockstep

@@ -76,11 +76,11 @@ void visit(O& options, Visitor&& field) {
                       .needs = {{"task", {"classification"}}}});
   field(predictions,
         {.name = "predictions",
-         .help = "CSV file for the class, the predicted class and its probability of each sample; "
-                 "with --calibration, both take one pass",
+         .help = "CSV file for the class, the predicted class and its probability of each sample, or for "
+                 "the number and the predicted number; with --calibration, both take one pass",
          .placeholder = "FILE",
          .scope = Scope::file,
-         .needs = {{"task", {"classification"}}}});
+         .needs = {{"task", {"classification", "regression"}}}});
   visit(results, field);
   visit(batch, field);
   visit(execution, field);
@@ -174,7 +174,9 @@ int run_evaluation(World& world, const EvalOptions& options, const std::vector<s
     predict(world, *network, model.file, dataset, evaluation,
             [&](const OutputBlock& block) { predictions->add(block); });
     world.agree([&] {
-      if (predictions) results.calibration_error = predictions->finish();
+      if (!predictions) return;
+      predictions->finish();
+      results.calibration_error = predictions->calibration_error();
     });
   }
   if (world.rank() == 0) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <span>
+#include <string_view>
 #include <utility>
 
+#include "cli/target_text.h"
 #include "run/report/csv.h"
 
 namespace lockstep {
@@ -12,7 +14,9 @@ SamplePredictions::SamplePredictions(const Dataset& dataset, Names classes, cons
     : dataset_(dataset), classes_(std::move(classes)), probabilities_(classes_.size()) {
   if (file.empty()) return;
   file_.emplace(file);
-  file_->write(std::as_bytes(std::span(std::string_view("sample,class,predicted,probability\n"))));
+  const std::string_view head =
+      has_classes() ? "sample,class,predicted,probability\n" : "sample,target,predicted\n";
+  file_->write(std::as_bytes(std::span(head)));
 }
 
 void SamplePredictions::add(const OutputBlock& block) {
@@ -20,24 +24,38 @@ void SamplePredictions::add(const OutputBlock& block) {
   auto unreadable = block.unreadable.begin();
   for (std::uint64_t i = 0; i < block.samples; ++i) {
     const std::uint64_t sample = block.first + i;
-    const auto label = static_cast<std::size_t>(dataset_.label(sample));
-    lines += csv_cell(dataset_.sample_name(sample)) + "," + csv_cell(classes_.at(label)) + ",";
-    if (unreadable != block.unreadable.end() && unreadable->sample == sample) {
-      ++unreadable;
-      lines += ",\n";
-      continue;
-    }
-    const auto outputs = block.values.subspan(i * classes_.size(), classes_.size());
-    softmax(outputs, probabilities_);
-    const auto predicted = static_cast<std::size_t>(std::ranges::max_element(outputs) - outputs.begin());
-    calibration_error_.add(probabilities_[predicted], predicted == label);
-    lines += csv_cell(classes_[predicted]) + "," + csv_value(probabilities_[predicted]) + "\n";
+    const bool is_readable = unreadable == block.unreadable.end() || unreadable->sample != sample;
+    if (!is_readable) ++unreadable;
+    const std::span<const float> outputs = block.values.subspan(i * classes_.size(), classes_.size());
+    lines += csv_cell(dataset_.sample_name(sample)) + "," +
+             cells(sample, is_readable ? outputs : std::span<const float>()) + "\n";
   }
   if (file_) file_->write(std::as_bytes(std::span(lines)));
 }
 
-double SamplePredictions::finish() {
+std::string SamplePredictions::cells(std::uint64_t sample, std::span<const float> outputs) {
+  if (has_classes()) return class_cells(sample, outputs);
+  const TargetScale scale = dataset_.target_scale();
+  const auto text = [&](float value) { return target_text(in_unit(value, scale), scale); };
+  return text(dataset_.targets(sample)[0]) + "," + (outputs.empty() ? "" : text(outputs[0]));
+}
+
+std::string SamplePredictions::class_cells(std::uint64_t sample, std::span<const float> outputs) {
+  const auto label = static_cast<std::size_t>(dataset_.label(sample));
+  const std::string name = csv_cell(classes_.at(label)) + ",";
+  if (outputs.empty()) return name + ",";
+  softmax(outputs, probabilities_);
+  const auto predicted = static_cast<std::size_t>(std::ranges::max_element(outputs) - outputs.begin());
+  calibration_error_.add(probabilities_[predicted], predicted == label);
+  return name + csv_cell(classes_[predicted]) + "," + csv_value(probabilities_[predicted]);
+}
+
+void SamplePredictions::finish() {
   if (file_) file_->commit();
+}
+
+std::optional<double> SamplePredictions::calibration_error() const {
+  if (!has_classes()) return std::nullopt;
   return calibration_error_.value();
 }
 

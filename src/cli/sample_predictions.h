@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,9 +13,10 @@
 
 namespace lockstep {
 
-/// What the outputs of a classifier for each sample of a data set show: the calibration error, and a CSV file
-/// of predictions with the columns sample, class, predicted and probability. The last two are empty for a
-/// sample that cannot be read.
+/// What the outputs of a network for each sample of a data set show: a CSV file of predictions, and the
+/// calibration error of a classifier. The columns of the file are sample, class, predicted and probability;
+/// of Task::regression: sample, target and predicted, in the unit of the number. Those after the second are
+/// empty for a sample that cannot be read.
 class SamplePredictions {
  public:
   /// `classes`: names of the network's outputs. `file`: replaced by finish; empty: no file is written. Throws
@@ -22,10 +25,17 @@ class SamplePredictions {
 
   /// Adds the samples of a block; blocks come in the order of the data set.
   void add(const OutputBlock& block);
-  /// Writes the file. Returns the calibration error.
-  double finish();
+  /// Writes the file.
+  void finish();
+  /// Calibration error of the samples so far; nothing for Task::regression.
+  std::optional<double> calibration_error() const;
 
  private:
+  bool has_classes() const { return dataset_.task() == Task::classification; }
+  /// Cells after the name of the sample; no `outputs`: it cannot be read.
+  std::string cells(std::uint64_t sample, std::span<const float> outputs);
+  std::string class_cells(std::uint64_t sample, std::span<const float> outputs);
+
   const Dataset& dataset_;
   Names classes_;
   std::optional<AtomicFile> file_;

@@ -209,7 +209,9 @@ void check_task(const Dataset& dataset, const SavedModel& model) {
 void check_encoding(const Dataset& dataset, const SavedModel& model) {
   const TableEncoding* const encoding = dataset.table_encoding();
   if (!model.describes_itself()) return;
-  if ((encoding == nullptr ? "" : json_of(*encoding).dump()) == model.description.table) return;
+  if ((encoding == nullptr ? "" : json_of(*encoding).dump()) == model.description.table &&
+      dataset.target_scale() == model.description.target_scale)
+    return;
   throw Error(
       Category::data,
       fmt::format("the columns of the data set are not encoded as those of {}: its training rows are others",

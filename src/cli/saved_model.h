@@ -52,8 +52,8 @@ std::unique_ptr<Network> network_of(const SavedModel& model, const std::string& 
 /// Throws Error(data) for a data set of another task than that of a model that describes itself.
 void check_task(const Dataset& dataset, const SavedModel& model);
 
-/// Throws Error(data) for a table whose columns are encoded otherwise than the model expects, by other
-/// training rows than those of the model.
+/// Throws Error(data) for a table whose columns, or numbers to predict, are encoded otherwise than the model
+/// expects, by other training rows than those of the model.
 void check_encoding(const Dataset& dataset, const SavedModel& model);
 
 /// A data set with the numbers that a model has for the names of its classes or labels; null: they are the

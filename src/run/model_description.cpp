@@ -41,6 +41,10 @@ class EntryReader {
     }
     shape = {extents[0], extents[1], extents[2]};
   }
+  void read(TargetScale& scale) const {
+    document_.read(document_.root(), scale);
+    if (!(scale.deviation > 0.0)) document_.refuse(document_.root(), "deviation must be above 0");
+  }
   void read(Names& names) const {
     if (!document_.root().is_array()) document_.refuse(document_.root(), "must be a list of names");
     for (const JsonValue& name : document_.root()) document_.read_bytes(name, names.emplace_back());

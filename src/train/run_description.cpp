@@ -39,6 +39,7 @@ ModelDescription description_of(const Run& run) {
                                .outputs = run.network.classes(),
                                .classes = run.train.class_names(),
                                .task = name_of(run.train.task()),
+                               .target_scale = run.train.target_scale(),
                                .input = run.options.input,
                                .table = table_of(run.train),
                                .version = version()};

@@ -1,9 +1,11 @@
 #include "cli/eval_results.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "cli/sample_predictions.h"
 #include "core/json/json.h"
+#include "support/synthetic.h"
 #include "support/temporary_folder.h"
 #include "support/text.h"
 
@@ -114,14 +116,31 @@ TEST(SamplePredictions, AreALinePerSample) {
   predictions.add({.first = 0, .samples = 2, .values = first});
   predictions.add({.first = 2, .samples = 2, .values = second, .unreadable = unreadable});
   EXPECT_FALSE(std::filesystem::exists(folder / "out.csv")) << "only once it is whole";
+  predictions.finish();
   // Right at 0.5, wrong at 1, right at 1.
-  EXPECT_DOUBLE_EQ(predictions.finish(), (0.5 + 1.0) / 3.0);
+  EXPECT_DOUBLE_EQ(predictions.calibration_error().value_or(-1.0), (0.5 + 1.0) / 3.0);
   EXPECT_EQ(contents(folder / "out.csv"),
             "sample,class,predicted,probability\n"
             "\"photo, 0\",cat,cat,0.5\n"
             "\"photo, 1\",\"\"\"dog\"\"\",cat,1\n"
             "\"photo, 2\",cat,,\n"
             "\"photo, 3\",\"\"\"dog\"\"\",\"\"\"dog\"\"\",1\n");
+}
+
+TEST(SamplePredictions, NumbersAreInTheirUnit) {
+  const TemporaryFolder folder;
+  test::Synthetic dataset(2, {1, 4, 4}, 4);
+  dataset.set_task(Task::regression);  // mean 10, deviation 2
+  SamplePredictions predictions(dataset, {"price"}, folder / "out.csv");
+  const std::vector<float> outputs{0.75F, 5.0F};
+  const std::vector<UnreadableSample> unreadable{{.sample = 1, .reason = "damaged"}};
+  predictions.add({.first = 0, .samples = 2, .values = outputs, .unreadable = unreadable});
+  predictions.finish();
+  EXPECT_EQ(predictions.calibration_error(), std::nullopt);
+  EXPECT_EQ(contents(folder / "out.csv"),
+            fmt::format("sample,target,predicted\nsample 0,{:.4f},11.5000\nsample 1,{:.4f},\n",
+                        10.0 + 2.0 * static_cast<double>(dataset.targets(0)[0]),
+                        10.0 + 2.0 * static_cast<double>(dataset.targets(1)[0])));
 }
 
 }  // namespace

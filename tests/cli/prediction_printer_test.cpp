@@ -17,8 +17,8 @@ std::string printed(PredictionFormat format, std::size_t top) {
   std::vector<std::string> names(10, "x");
   names.insert(names.end(), {"a,1.jpg", "no \"b\".jpg", "c\n.jpg"});
   const auto files = make_image_files(names, {3, 8, 8});
-  PredictionPrinter printer(*files, {"cat", "hot \"dog\"", "cow"}, top, format);
-  return printer.head() + printer.text({10, 3, logits, unreadable});
+  const auto printer = print_classes(*files, {"cat", "hot \"dog\"", "cow"}, top, format);
+  return printer->head() + printer->text({10, 3, logits, unreadable});
 }
 
 TEST(PredictionPrinter, Text) {
@@ -54,10 +54,44 @@ TEST(PredictionPrinter, Json) {
 
 TEST(PredictionPrinter, OutputsThatAreNotNumbers) {
   const auto files = make_image_files({"a"}, {3, 8, 8});
-  PredictionPrinter printer(*files, {"cat", "dog"}, 1, PredictionFormat::json);
+  const auto printer = print_classes(*files, {"cat", "dog"}, 1, PredictionFormat::json);
   const std::vector<float> outputs = {std::numeric_limits<float>::quiet_NaN(), 1.0F};
-  EXPECT_EQ(printer.text({0, 1, outputs, {}}),
+  EXPECT_EQ(printer->text({0, 1, outputs, {}}),
             "{\"input\":\"a\",\"classes\":[{\"class\":\"dog\",\"probability\":null}]}\n");
+}
+
+/// Text of three numbers in the unit of `scale`; the second cannot be read.
+std::string printed_numbers(const TargetScale& scale, PredictionFormat format) {
+  const auto files = make_image_files({"a,1", "b", "c"}, {3, 8, 8});
+  const std::vector<float> outputs = {1.5F, 0.0F, -2.0F};
+  const std::vector<UnreadableSample> second = {{.sample = 1, .reason = "b: is empty"}};
+  const auto printer = print_numbers(*files, "price", scale, format);
+  return printer->head() + printer->text({0, 3, outputs, second});
+}
+
+TEST(NumberPrinter, NumbersAreInTheirUnit) {
+  const TargetScale scale{.mean = 10.0, .deviation = 4.0};
+  EXPECT_EQ(printed_numbers(scale, PredictionFormat::text), "a,1  price 16.0000\nc  price 2.0000\n");
+  EXPECT_EQ(printed_numbers(scale, PredictionFormat::csv), "input,prediction\n\"a,1\",16.0000\nc,2.0000\n");
+  EXPECT_EQ(printed_numbers(scale, PredictionFormat::json),
+            "{\"input\":\"a,1\",\"prediction\":16.0}\n"
+            "{\"input\":\"b\",\"error\":\"b: is empty\"}\n"
+            "{\"input\":\"c\",\"prediction\":2.0}\n");
+}
+
+TEST(NumberPrinter, DigitsFollowTheDeviation) {
+  const std::pair<TargetScale, const char*> rows[] = {
+      {{.mean = 2000.0, .deviation = 0.02}, "2000.030000"},
+      {{.mean = 0.0, .deviation = 300.0}, "450.00"},
+      {{.mean = 0.0, .deviation = 1e6}, "1500000"},
+      {{.mean = 0.0, .deviation = 1e-9}, "0.0000000015000"},
+      {{.mean = 0.0, .deviation = 1e-300}, "0.000000000000000"},
+  };
+  for (const auto& row : rows) {
+    EXPECT_TRUE(printed_numbers(row.first, PredictionFormat::text)
+                    .starts_with(std::string("a,1  price ") + row.second + "\n"))
+        << printed_numbers(row.first, PredictionFormat::text);
+  }
 }
 
 }  // namespace

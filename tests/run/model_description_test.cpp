@@ -29,6 +29,7 @@ ModelDescription example() {
           .shape = {1, 28, 28},
           .outputs = 3,
           .classes = {"cat, \"big\"", "d\xc3\xb6g", "\xff\xfe"},
+          .target_scale = {.mean = 1.0 / 3.0, .deviation = 2.5},
           .input = {.mean = {0.1, 1.0 / 3.0}, .deviation = {0.25}, .crop_share = 0.9},
           .table = R"({"columns": []})",
           .data = {{"dataset", "images"}, {"data-dir", "/data/\xff"}},
@@ -49,6 +50,7 @@ TEST(ModelDescription, IsReadAsItWasWritten) {
   EXPECT_EQ(found.network, expected.network);
   EXPECT_EQ(found.shape, expected.shape);
   EXPECT_EQ(found.classes, expected.classes);
+  EXPECT_EQ(found.target_scale, expected.target_scale);
   EXPECT_EQ(found.input, expected.input);
   EXPECT_EQ(found.data, expected.data);
   EXPECT_EQ(found.results, expected.results);
@@ -62,6 +64,7 @@ TEST(ModelDescription, EntriesAreTextsThatOthersRead) {
   EXPECT_EQ(metadata.at("std"), "[0.25]");
   EXPECT_EQ(metadata.at("crop_pct"), "0.9");
   EXPECT_EQ(metadata.at("task"), "classification");
+  EXPECT_EQ(metadata.at("target_scale"), "{\"mean\":0.3333333333333333,\"deviation\":2.5}");
   EXPECT_EQ(metadata.at("test_accuracy"), "0.75");
   EXPECT_TRUE(metadata.at("network").starts_with("{\n  \"layers\": ["));
 }
@@ -85,6 +88,8 @@ TEST(ModelDescription, DamagedEntriesAreNamed) {
       {{{"classes", "{}"}}, "must be a list of names"},
       {{{"mean", "[\"a\"]"}}, "metadata 'mean'"},
       {{{"dataset", "[]"}}, "metadata 'dataset'"},
+      {{{"target_scale", "{\"mean\": 1}"}}, "metadata 'target_scale':1: deviation is missing"},
+      {{{"target_scale", "{\"mean\": 1, \"deviation\": 0}"}}, "deviation must be above 0"},
   };
   for (const auto& row : rows) {
     expect_error(Category::data, {"m.safetensors", row.second},

@@ -48,6 +48,13 @@ std::string input_text(const ModelDescription& description) {
   return text + (input.crop_share == 1.0 ? "" : fmt::format(", centre crop {}", input.crop_share));
 }
 
+/// Unit of the number to predict; empty: there is none.
+std::string target_text(const ModelDescription& description) {
+  const auto& [mean, deviation] = description.target_scale;
+  if (description.task != name_of(Task::regression)) return "";
+  return fmt::format("mean {:.6g}, deviation {:.6g}", mean, deviation);
+}
+
 std::string text_of(const CheckpointState& state) {
   return fmt::format("step {}, epoch {}\n", state.step, state.epoch) + text_of("progress", state.progress) +
          text_of("options that decide the result", state.options) +
@@ -91,8 +98,8 @@ std::string text_of(const ModelDescription& description) {
   return line("network", network_text(description)) + line("input", input_text(description)) +
          line("outputs", fmt::format("{}{}{}", description.outputs, classes.empty() ? "" : ": ",
                                      fmt::join(classes, ", "))) +
-         line("task", description.task) + line("data", in_a_line(description.data)) +
-         line("results", in_a_line(description.results)) +
+         line("task", description.task) + line("target", target_text(description)) +
+         line("data", in_a_line(description.data)) + line("results", in_a_line(description.results)) +
          line("saved by", "lockstep " + description.version);
 }
 

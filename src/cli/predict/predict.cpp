@@ -82,21 +82,22 @@ std::vector<ImpliedValue> implied(PredictOptions& options, const OptionSet::Give
 OptionSet option_set(PredictOptions& options) {
   OptionSet set(
       "lockstep predict [options] MODEL PATH... | MODEL --dataset NAME",
-      "Predicts the classes of images, or of the rows of tables, with a saved model, which contains its "
-      "network, the names of its "
-      "classes and the preparation of its input. Prints them in the order of the inputs, with "
-      "probabilities. Inputs are spread over all ranks. One that cannot be read is named on stderr; "
-      "the others are predicted, and the exit status is 3.");
+      "Predicts classes, with their probabilities, or numbers for images or the rows of tables with a saved "
+      "model, which contains its network, the names of its classes and the preparation of its input. Prints "
+      "them in the order of the inputs, which are spread over all ranks. An input that cannot be read is "
+      "named on stderr; the others are predicted, and the exit status is 3.");
   set.positional("MODEL", "model file, checkpoint or run directory, as for lockstep eval", options.file);
-  set.list("PATH...",
-           "images, in JPEG, PNG or WebP; folders of them; - for names on the standard input, one on a line",
-           options.paths);
+  set.list(
+      "PATH...",
+      "images, in JPEG, PNG or WebP; folders of them; tables (.csv), for a model of tables; - for names on "
+      "the standard input, one on a line",
+      options.paths);
   set.add(options);
   set.config_file();
   set.imply([&options](const OptionSet::Given& given) { return implied(options, given); });
   set.check([&options] {
     if (options.paths.empty() != options.has_dataset) {
-      throw Error(Category::usage, "name images or folders, or a data set with --dataset");
+      throw Error(Category::usage, "name images, tables or folders, or a data set with --dataset");
     }
   });
   set.ignore(train_option_names());
@@ -104,6 +105,7 @@ OptionSet option_set(PredictOptions& options) {
       "Examples:\n  lockstep predict runs/flowers-1 rose.jpg\n"
       "  lockstep-run -np 2 predict flowers.safetensors photos --top 3 --format csv\n"
       "  find . -name '*.jpg' | lockstep predict flowers.safetensors - --format json\n"
+      "  lockstep predict prices.safetensors new-houses.csv\n"
       "  lockstep predict lenet.safetensors --dataset fashion-mnist\n");
   return set;
 }
@@ -143,6 +145,30 @@ std::vector<std::string> output_names(const SavedModel& model, const Dataset& da
   return names;
 }
 
+/// Printer for the task of the model. `has_top`: whether the number of classes is given.
+std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, bool has_top,
+                                                const Dataset& dataset, const Network& network) {
+  const ModelDescription& description = options.saved->description;
+  const std::string& place = options.saved->place;
+  if (description.task == name_of(Task::classification)) {
+    return print_classes(dataset, output_names(*options.saved, dataset, network),
+                         static_cast<std::size_t>(options.top), options.format);
+  }
+  if (description.task != name_of(Task::regression)) {
+    throw Error(Category::usage,
+                fmt::format("{}: models of task {} cannot predict yet", place, in_quotes(description.task)));
+  }
+  if (has_top)
+    throw Error(Category::usage, fmt::format("has no effect: {} predicts numbers: omit it", place), "top");
+  if (network.classes() != 1) {
+    throw Error(Category::data,
+                fmt::format("{}: its network has {} outputs, a model of task regression has 1", place,
+                            network.classes()));
+  }
+  return print_numbers(dataset, output_names(*options.saved, dataset, network)[0], description.target_scale,
+                       options.format);
+}
+
 int run_prediction(World& world, const PredictOptions& options, const OptionSet& set) {
   const SavedModel& model = *options.saved;
   if (world.rank() == 0) print_warning(fmt::format("{}", fmt::join(set.contradictions(), "; ")));
@@ -161,25 +187,21 @@ int run_prediction(World& world, const PredictOptions& options, const OptionSet&
   }
   const Dataset& dataset = files ? *files : part_of(world, data, options.split);
   std::unique_ptr<Network> network;
+  std::unique_ptr<PredictionPrinter> printer;
   world.agree([&] {
-    if (model.description.task != name_of(Task::classification)) {
-      throw Error(Category::usage, fmt::format("{}: a model of task {}: only classes can be predicted",
-                                               model.place, in_quotes(model.description.task)));
-    }
     if (options.has_dataset) check_encoding(dataset, model);
     if (dataset.size() == 0 && unreadable > 0)
       throw Error(Category::data, "none of the tables could be read");
     if (dataset.size() == 0) throw Error(Category::usage, "no inputs were named");
     network = network_of(model, options.model.name, dataset.shape(), 0);
+    printer = make_printer(options, set.is_given("top"), dataset, *network);
   });
-  PredictionPrinter printer(dataset, output_names(model, dataset, *network),
-                            static_cast<std::size_t>(options.top), options.format);
   const std::uint64_t inputs = dataset.size() + unreadable;  // rows, and tables that have none
-  if (world.rank() == 0) print(printer.head());
+  if (world.rank() == 0) print(printer->head());
   predict(world, *network, model.file, dataset,
           {.input = options.input, .batch = options.batch, .execution = options.execution},
           [&](const OutputBlock& block) {
-            print(printer.text(block));
+            print(printer->text(block));
             flush_output();
             unreadable += block.unreadable.size();
             for (const UnreadableSample& sample : block.unreadable) print_warning(sample.reason);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "lockstep/dataset.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/field.h"
+#include "lockstep/task.h"
 
 namespace lockstep {
 
@@ -16,29 +18,41 @@ namespace lockstep {
 enum class PredictionFormat { text, csv, json };
 inline Names choices_of(PredictionFormat) { return {"text", "csv", "json"}; }
 
-/// Texts of predictions, in the order of the samples. Numbers and classes do not depend on ranks and threads.
+/// Texts of the predictions of a task, in the order of the samples. They do not depend on ranks and threads.
 class PredictionPrinter {
  public:
-  /// `classes`: names of the network's outputs. `top`: number of classes of each sample, at least 1; more
-  /// than there are means all.
-  PredictionPrinter(const Dataset& dataset, std::vector<std::string> classes, std::size_t top,
-                    PredictionFormat format);
+  /// `outputs`: number of outputs of the network.
+  PredictionPrinter(const Dataset& dataset, std::size_t outputs, PredictionFormat format)
+      : dataset_(dataset), outputs_(outputs), format_(format) {}
+  virtual ~PredictionPrinter() = default;
 
   /// Line before the first sample; may be empty.
-  std::string head() const;
+  std::string head() const { return format_ == PredictionFormat::csv ? csv_head() + "\n" : ""; }
   /// Lines of the samples of a block. Those that cannot be read have a line in JSON only.
   std::string text(const OutputBlock& block);
 
+ protected:
+  PredictionFormat format() const { return format_; }
+
  private:
-  std::string line(std::uint64_t sample, std::span<const float> outputs);
+  /// Names of the columns of a CSV file.
+  virtual std::string csv_head() const = 0;
+  /// Lines of the sample called `input`.
+  virtual std::string lines(const std::string& input, std::span<const float> outputs) = 0;
   std::string unreadable_line(const UnreadableSample& sample) const;
 
   const Dataset& dataset_;
-  std::vector<std::string> classes_;
-  std::size_t top_;
+  std::size_t outputs_;
   PredictionFormat format_;
-  std::vector<double> probabilities_;  ///< of a sample
-  std::vector<std::size_t> order_;     ///< classes of a sample, the most probable first
 };
+
+/// Classes with their probabilities. `classes`: names of the network's outputs. `top`: number of classes of
+/// each sample, at least 1; more than there are means all.
+std::unique_ptr<PredictionPrinter> print_classes(const Dataset& dataset, std::vector<std::string> classes,
+                                                 std::size_t top, PredictionFormat format);
+
+/// Numbers of Task::regression, in their own unit. `name`: of the number.
+std::unique_ptr<PredictionPrinter> print_numbers(const Dataset& dataset, std::string name,
+                                                 const TargetScale& scale, PredictionFormat format);
 
 }  // namespace lockstep
