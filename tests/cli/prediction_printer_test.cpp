@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "data/sets/images/image_files.h"
+#include "cli/predict/images.h"
 
 namespace lockstep {
 namespace {
@@ -16,7 +16,7 @@ const std::vector<UnreadableSample> unreadable = {{.sample = 11, .reason = "no \
 std::string printed(PredictionFormat format, std::size_t top) {
   std::vector<std::string> names(10, "x");
   names.insert(names.end(), {"a,1.jpg", "no \"b\".jpg", "c\n.jpg"});
-  const auto files = make_image_files(names, {3, 8, 8});
+  const auto files = find_images(names, {3, 8, 8}).samples;
   const auto printer = print_classes(*files, {"cat", "hot \"dog\"", "cow"}, top, format);
   return printer->head() + printer->text({10, 3, logits, unreadable});
 }
@@ -53,7 +53,7 @@ TEST(PredictionPrinter, Json) {
 }
 
 TEST(PredictionPrinter, OutputsThatAreNotNumbers) {
-  const auto files = make_image_files({"a"}, {3, 8, 8});
+  const auto files = find_images({"a"}, {3, 8, 8}).samples;
   const auto printer = print_classes(*files, {"cat", "dog"}, 1, PredictionFormat::json);
   const std::vector<float> outputs = {std::numeric_limits<float>::quiet_NaN(), 1.0F};
   EXPECT_EQ(printer->text({0, 1, outputs, {}}),
@@ -62,7 +62,7 @@ TEST(PredictionPrinter, OutputsThatAreNotNumbers) {
 
 /// Text of three numbers in the unit of `scale`; the second cannot be read.
 std::string printed_numbers(const TargetScale& scale, PredictionFormat format) {
-  const auto files = make_image_files({"a,1", "b", "c"}, {3, 8, 8});
+  const auto files = find_images({"a,1", "b", "c"}, {3, 8, 8}).samples;
   const std::vector<float> outputs = {1.5F, 0.0F, -2.0F};
   const std::vector<UnreadableSample> second = {{.sample = 1, .reason = "b: is empty"}};
   const auto printer = print_numbers(*files, "price", scale, format);

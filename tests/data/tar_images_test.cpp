@@ -206,6 +206,22 @@ TEST(TarImages, SamplesThatDoNotFit) {
                });
 }
 
+TEST(TarImages, ImagesToPredictNeedNoClasses) {
+  const TemporaryFolder folder;
+  const auto archive = folder.write("t.tar", tar_archive({{"./2.jpg", "b"},
+                                                          {"a/3.x.png", "c"},
+                                                          {"1.seg.png", "a mask"},
+                                                          {"1.jpg", "a"},
+                                                          {"1.cls", "0"},
+                                                          {"a/.3.jpg", "hidden"},
+                                                          {"notes.txt", "x"}}));
+  std::vector<std::string> names;
+  for (const TarEntry& image : images_in_tar(archive)) names.push_back(image.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"1.jpg", "2.jpg", "a/3.x.png"}));
+  folder.write("t.tar", tar_archive({{"notes.txt", "x"}}));
+  expect_error(Category::data, {"t.tar: no images there"}, [&] { images_in_tar(archive); });
+}
+
 TEST(TarImages, ArchivesThatShrink) {
   const Pets pets;
   const ImageList list = pets.list({Pets::files()});

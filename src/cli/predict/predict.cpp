@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
+#include "cli/predict/images.h"
 #include "cli/predict/inputs.h"
 #include "cli/predict/prediction_printer.h"
 #include "cli/predict/tables.h"
@@ -16,7 +17,6 @@
 #include "core/json/json.h"
 #include "core/message.h"
 #include "core/printable.h"
-#include "data/sets/images/image_files.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/task.h"
@@ -97,7 +97,7 @@ OptionSet option_set(PredictOptions& options) {
   set.imply([&options](const OptionSet::Given& given) { return implied(options, given); });
   set.check([&options] {
     if (options.paths.empty() != options.has_dataset) {
-      throw Error(Category::usage, "name images, tables or folders, or a data set with --dataset");
+      throw Error(Category::usage, "name images, folders, archives or tables, or a data set with --dataset");
     }
   });
   set.ignore(train_option_names());
@@ -105,25 +105,10 @@ OptionSet option_set(PredictOptions& options) {
       "Examples:\n  lockstep predict runs/flowers-1 rose.jpg\n"
       "  lockstep-run -np 2 predict flowers.safetensors photos --top 3 --format csv\n"
       "  find . -name '*.jpg' | lockstep predict flowers.safetensors - --format json\n"
+      "  lockstep predict flowers.safetensors shards/*.tar\n"
       "  lockstep predict prices.safetensors new-houses.csv\n"
       "  lockstep predict lenet.safetensors --dataset fashion-mnist\n");
   return set;
-}
-
-/// Reads the tables with the encoding of the model, and names those that cannot be read.
-InputTables open_tables(const World& world, const std::vector<std::string>& paths, const SavedModel& model) {
-  const std::vector<std::string> names = find_inputs(world, paths, table_inputs());
-  InputTables tables;
-  world.agree([&] {
-    TableEncoding encoding;
-    const JsonDocument document(model.description.table, {.file = model.place + ": metadata 'table'"});
-    document.read(document.root(), encoding);
-    tables = read_tables(names, encoding);
-    if (world.rank() != 0) return;
-    for (const std::string& line : tables.rows->warnings()) print_warning(line);
-    for (const std::string& line : tables.unreadable) print_warning(line);
-  });
-  return tables;
 }
 
 /// Shape of the network's input: that of the images, if a size is given or the model does not know it.
@@ -132,6 +117,29 @@ Shape input_shape(const PredictOptions& options, bool has_size) {
   const int size = options.data.image_size;
   if (described.channels < 1) return {options.data.channels, size, size};
   return has_size ? Shape{described.channels, size, size} : described;
+}
+
+/// Opens the inputs that are named, and prints what is odd or cannot be read. Collective.
+InputSamples open_inputs(const World& world, const PredictOptions& options, bool has_size) {
+  const SavedModel& model = *options.saved;
+  const bool takes_tables = !model.description.table.empty();
+  const std::vector<std::string> files =
+      find_inputs(world, options.paths, takes_tables ? table_inputs() : image_inputs());
+  InputSamples inputs;
+  world.agree([&] {
+    if (takes_tables) {
+      TableEncoding encoding;
+      const JsonDocument document(model.description.table, {.file = model.place + ": metadata 'table'"});
+      document.read(document.root(), encoding);
+      inputs = read_tables(files, encoding);
+    } else {
+      inputs = find_images(files, input_shape(options, has_size));
+    }
+    if (world.rank() != 0) return;
+    for (const std::string& line : inputs.samples->warnings()) print_warning(line);
+    for (const std::string& line : inputs.unreadable) print_warning(line);
+  });
+  return inputs;
 }
 
 /// Names of the outputs: the model's, those of the data set, or numbers.
@@ -173,30 +181,25 @@ int run_prediction(World& world, const PredictOptions& options, const OptionSet&
   const SavedModel& model = *options.saved;
   if (world.rank() == 0) print_warning(fmt::format("{}", fmt::join(set.contradictions(), "; ")));
   DatasetPair data;
-  std::unique_ptr<Dataset> files;
-  std::uint64_t unreadable = 0;
+  InputSamples named;
   if (options.has_dataset) {
     data = open_dataset(world, options.data);
-  } else if (!model.description.table.empty()) {
-    InputTables tables = open_tables(world, options.paths, model);
-    unreadable = tables.unreadable.size();
-    files = std::move(tables.rows);
   } else {
-    files = make_image_files(find_inputs(world, options.paths, image_inputs()),
-                             input_shape(options, set.is_given("image-size")));
+    named = open_inputs(world, options, set.is_given("image-size"));
   }
-  const Dataset& dataset = files ? *files : part_of(world, data, options.split);
+  const Dataset& dataset = named.samples ? *named.samples : part_of(world, data, options.split);
+  std::uint64_t unreadable = named.unreadable.size();
   std::unique_ptr<Network> network;
   std::unique_ptr<PredictionPrinter> printer;
   world.agree([&] {
     if (options.has_dataset) check_encoding(dataset, model);
     if (dataset.size() == 0 && unreadable > 0)
-      throw Error(Category::data, "none of the tables could be read");
+      throw Error(Category::data, "none of the inputs could be read");
     if (dataset.size() == 0) throw Error(Category::usage, "no inputs were named");
     network = network_of(model, options.model.name, dataset.shape(), 0);
     printer = make_printer(options, set.is_given("top"), dataset, *network);
   });
-  const std::uint64_t inputs = dataset.size() + unreadable;  // rows, and tables that have none
+  const std::uint64_t inputs = dataset.size() + unreadable;  // samples, and files that have none
   if (world.rank() == 0) print(printer->head());
   predict(world, *network, model.file, dataset,
           {.input = options.input, .batch = options.batch, .execution = options.execution},

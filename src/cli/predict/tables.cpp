@@ -53,9 +53,9 @@ class Rows final : public Dataset {
 
 }  // namespace
 
-InputTables read_tables(const std::vector<std::string>& files, const TableEncoding& encoding) {
+InputSamples read_tables(const std::vector<std::string>& files, const TableEncoding& encoding) {
   auto rows = std::make_unique<Rows>(encoding.elements());
-  InputTables tables;
+  InputSamples tables;
   for (const std::string& file : files) {
     try {
       rows->append(make_csv_dataset(encoding, read_encoded_table(CsvFile(file).reader(), encoding, ""),
@@ -65,7 +65,7 @@ InputTables read_tables(const std::vector<std::string>& files, const TableEncodi
       tables.unreadable.emplace_back(error.what());
     }
   }
-  tables.rows = std::move(rows);
+  tables.samples = std::move(rows);
   return tables;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "core/files/file_system.h"
@@ -29,15 +28,11 @@ struct PartPlace {
 };
 
 /// Name of the part for which an archive is called: "train" for "train-007.tar", "train_7.tar" and
-/// "train.tar"; empty: not an archive. Compressed ones have a name, too: opening them explains why they
-/// cannot be read.
+/// "train.tar"; empty: not an archive.
 std::string part_name_of(const std::string& file) {
-  constexpr std::array<std::string_view, 6> extensions = {".tar",    ".tar.gz",  ".tgz",
-                                                          ".tar.xz", ".tar.bz2", ".tar.zst"};
   const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
-  const bool is_archive =
-      std::ranges::any_of(extensions, [&](std::string_view extension) { return file.ends_with(extension); });
-  return is_archive ? std::string(file.begin(), std::ranges::find_if_not(file, is_letter)) : std::string();
+  return is_tar_name(file) ? std::string(file.begin(), std::ranges::find_if_not(file, is_letter))
+                           : std::string();
 }
 
 /// Throws Error(data) for two entries of `folder` that would be the same part.

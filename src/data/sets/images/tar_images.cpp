@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <set>
 #include <span>
@@ -99,6 +100,42 @@ Member member_of(TarEntry entry) {
   return {.entry = std::move(entry), .key_length = key_length};
 }
 
+/// Entries of an archive that are not hidden, by key, then extension.
+std::vector<Member> list_members(const InputFile& file, const std::filesystem::path& path) {
+  std::vector<Member> members;
+  const TarSource source{
+      .name = path.string(), .size = file.size(), .read = [&](auto at, auto bytes) { file.read(at, bytes); }};
+  for (TarEntry& entry : list_tar(source)) {
+    Member member = member_of(std::move(entry));
+    if (!member.hidden()) members.push_back(std::move(member));
+  }
+  std::ranges::stable_sort(members, {}, [](const Member& m) { return std::pair(m.key(), m.extension()); });
+  return members;
+}
+
+/// Calls `take` with the members of each sample, which have the same key.
+template <class Take>
+void for_each_sample(std::span<const Member> members, const Take& take) {
+  while (!members.empty()) {
+    const auto is_other = [&](const Member& m) { return m.key() != members.front().key(); };
+    const auto end = std::ranges::find_if(members, is_other);
+    const auto count = static_cast<std::size_t>(end - members.begin());
+    take(members.first(count));
+    members = members.subspan(count);
+  }
+}
+
+/// Entry with the class of a sample; null: none.
+const Member* find_label(std::span<const Member> sample) {
+  const auto label = std::ranges::find(sample, std::string_view("cls"), &Member::extension);
+  return label == sample.end() ? nullptr : &*label;
+}
+
+bool is_image(const Member& member, bool has_label) {
+  const bool is_whole_extension = member.extension().find('.') == std::string_view::npos;
+  return is_image_name(member.entry.name) && (!has_label || is_whole_extension);
+}
+
 /// Images of archives with the texts of their classes.
 class Lister {
  public:
@@ -107,18 +144,8 @@ class Lister {
     place_ = path.string();
     archive_ = static_cast<std::uint32_t>(list.archives.size());
     list.archives.push_back(path);
-    std::vector<Member> members;
-    for (TarEntry& entry : list_tar({.name = place_, .size = file.size(), .read = [&](auto at, auto bytes) {
-                                       file.read(at, bytes);
-                                     }})) {
-      Member member = member_of(std::move(entry));
-      if (!member.hidden()) members.push_back(std::move(member));
-    }
-    std::ranges::stable_sort(members, {}, [](const Member& m) { return std::pair(m.key(), m.extension()); });
-    for (auto begin = members.begin(), end = begin; begin != members.end(); begin = end) {
-      end = std::find_if(begin, members.end(), [&](const Member& m) { return m.key() != begin->key(); });
-      add_sample(file, {begin, end});
-    }
+    const std::vector<Member> members = list_members(file, path);
+    for_each_sample(members, [&](std::span<const Member> sample) { add_sample(file, sample); });
   }
   /// The list with `classes` as the classes of the images; empty: those that there are.
   ImageList finish(const std::vector<std::string>& classes) {
@@ -153,26 +180,22 @@ class Lister {
   void add_sample(const InputFile& file, std::span<const Member> members) {
     const auto again = std::ranges::adjacent_find(members, {}, &Member::extension);
     if (again != members.end()) fail(*(again + 1), "the archive contains this name twice");
-    const auto label = std::ranges::find(members, std::string_view("cls"), &Member::extension);
+    const Member* const label = find_label(members);
     const Member* image = nullptr;
     for (const Member& member : members) {
-      const bool is_whole_extension = member.extension().find('.') == std::string_view::npos;
-      if (!is_image_name(member.entry.name) || (label != members.end() && !is_whole_extension)) {
-        if (label == members.end()) note_skipped(list, member.entry.name);
+      if (!is_image(member, label != nullptr)) {
+        if (label == nullptr) note_skipped(list, member.entry.name);
         continue;
       }
-      if (!member.entry.is_file) {
-        fail(member,
-             "a link or a file with holes: make the archive with tar --dereference --hard-dereference");
-      }
-      if (label == members.end()) {
+      if (!member.entry.is_file) fail(member, unreadable_tar_entry);
+      if (label == nullptr) {
         add_image(member, member.folder(), false);
       } else if (image != nullptr) {
         fail(member, fmt::format("a second image of its sample, beside {}", printable(image->entry.name)));
       }
       image = &member;
     }
-    if (label == members.end()) return;
+    if (label == nullptr) return;
     if (image == nullptr) {
       note_skipped(list, label->entry.name);
     } else {
@@ -216,6 +239,28 @@ class Lister {
 };
 
 }  // namespace
+
+bool is_tar_name(std::string_view name) {
+  constexpr std::array<std::string_view, 6> extensions = {".tar",    ".tar.gz",  ".tgz",
+                                                          ".tar.xz", ".tar.bz2", ".tar.zst"};
+  return std::ranges::any_of(extensions,
+                             [&](std::string_view extension) { return name.ends_with(extension); });
+}
+
+std::vector<TarEntry> images_in_tar(const std::filesystem::path& archive) {
+  const InputFile file(archive);
+  const std::vector<Member> members = list_members(file, archive);
+  std::vector<TarEntry> images;
+  for_each_sample(members, [&](std::span<const Member> sample) {
+    const bool has_label = find_label(sample) != nullptr;
+    for (const Member& member : sample) {
+      if (is_image(member, has_label)) images.push_back(member.entry);
+    }
+  });
+  if (images.empty()) throw Error(Category::data, fmt::format("{}: no images there", archive.string()));
+  std::ranges::stable_sort(images, {}, &TarEntry::name);
+  return images;
+}
 
 ImageList list_tar_images(const std::vector<std::filesystem::path>& archives,
                           const std::vector<std::string>& classes) {

@@ -1,0 +1,105 @@
+#include "cli/predict/images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "core/files/file.h"
+#include "data/fingerprint.h"
+#include "data/sets/images/image_list.h"
+#include "data/sets/images/tar_images.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+class InputImages final : public Dataset {
+ public:
+  explicit InputImages(Shape shape) : shape_(shape) {}
+
+  void add_file(const std::string& path) { images_.push_back({.name = path}); }
+  /// Adds the images of an archive, or throws and adds none.
+  void add_archive(const std::string& path) {
+    const std::vector<TarEntry> entries = images_in_tar(path);
+    reserve_open_files(1, path);
+    archives_.emplace_back(path);
+    for (const TarEntry& entry : entries) {
+      images_.push_back({.name = path + "/" + entry.name,
+                         .archive = archives_.size() - 1,
+                         .offset = entry.offset,
+                         .size = entry.size,
+                         .is_file = entry.is_file});
+    }
+  }
+
+  std::uint64_t size() const override { return images_.size(); }
+  Shape shape() const override { return shape_; }
+  int classes() const override { return 1; }
+  Encoding encoding() const override { return Encoding::image_file; }
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    const Image& image = images_[id];
+    if (!image.is_file) throw Error(Category::data, fmt::format("{}: {}", image.name, unreadable_tar_entry));
+    if (image.archive) return read(archives_[*image.archive], image, image.size, buffer);
+    const InputFile file(image.name);
+    return read(file, image, file.size(), buffer);
+  }
+  int label(std::uint64_t /*id*/) const override { return 0; }
+  /// Covers the names and places only, as contents may be large; an evaluation compares some of them.
+  std::string fingerprint() const override {
+    Fingerprint fingerprint(*this);
+    for (const Image& image : images_) fingerprint.add(image.name).add(image.offset).add(image.size);
+    return fingerprint.text();
+  }
+  std::string sample_name(std::uint64_t id) const override { return images_[id].name; }
+
+ private:
+  struct Image {
+    std::string name;
+    std::optional<std::size_t> archive = {};  ///< in archives_; empty: the image is a file
+    std::uint64_t offset = 0;                 ///< in the archive
+    std::uint64_t size = 0;                   ///< in the archive
+    bool is_file = true;                      ///< false: an entry of an archive without bytes there
+  };
+
+  static std::span<const std::uint8_t> read(const InputFile& file, const Image& image, std::uint64_t size,
+                                            std::vector<std::uint8_t>& buffer) {
+    if (size > max_file_bytes) {
+      throw Error(Category::data, fmt::format("{}: {} bytes are too many for an image", image.name, size));
+    }
+    buffer.resize(std::max<std::size_t>(buffer.size(), size));
+    const auto bytes = std::span(buffer).first(size);
+    file.read(image.offset, std::as_writable_bytes(bytes));
+    return bytes;
+  }
+
+  Shape shape_;
+  std::vector<Image> images_;
+  std::vector<InputFile> archives_;
+};
+
+}  // namespace
+
+InputSamples find_images(const std::vector<std::string>& files, Shape shape) {
+  auto images = std::make_unique<InputImages>(shape);
+  InputSamples found;
+  for (const std::string& file : files) {
+    if (!is_tar_name(file)) {
+      images->add_file(file);
+      continue;
+    }
+    try {
+      images->add_archive(file);
+    } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
+      found.unreadable.emplace_back(error.what());
+    }
+  }
+  found.samples = std::move(images);
+  return found;
+}
+
+}  // namespace lockstep
