@@ -302,7 +302,8 @@ TEST(LockstepRun, AKillBeforeTheFirstCheckpointAdvisesACommandThatWorks) {
     const std::vector<pid_t> before = ranks;
     const auto train = [&] {
       ranks = killed.processes_of(LOCKSTEP_PROGRAM);
-      return ranks.size() == 2 && ranks != before && !contents(folder / "run/metrics.jsonl").empty();
+      const bool are_new = std::ranges::find_first_of(ranks, before) == ranks.end();
+      return ranks.size() == 2 && are_new && !contents(folder / "run/metrics.jsonl").empty();
     };
     while (!train()) ASSERT_FALSE(has_ended()) << killed.wait().err;
     kill(ranks[1], SIGKILL);

@@ -35,7 +35,7 @@ TEST(RecipeRuns, Photographs) {
   const TemporaryFolder folder;
   write_photographs(folder / "photos");
   const Outcome outcome = lockstep(0, words("train --dataset images --data-dir {}/photos --test-fraction 0.2 "
-                                            "--image-size 64 --epochs 30 --run-dir none",
+                                            "--image-size 64 --epochs 16 --run-dir none",
                                             folder));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_GE(accuracy_of(outcome), 0.9);
