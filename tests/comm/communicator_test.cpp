@@ -55,7 +55,17 @@ TEST(Launch, BySrunIsTheStepsTasks) {
   EXPECT_EQ(launch.processes, 4);
   EXPECT_EQ(launch.rank, 3);
   EXPECT_FALSE(launch.one_host);
-  EXPECT_EQ(launch.starter, "srun -n 4");
+  EXPECT_TRUE(launch.managed);
+  EXPECT_EQ(launch.starter, "srun --mpi=pmix -n 4");
+}
+
+TEST(Launch, BySrunWithoutPmixIsNotManaged) {
+  Environment step = {{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "1"}};
+  EXPECT_EQ(launch_in(step).processes, 2);
+  EXPECT_FALSE(launch_in(step).managed);
+  step = {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}};  // also the shell of salloc
+  EXPECT_TRUE(launch_in(step).managed);
+  EXPECT_FALSE(launch_in(step).known);
 }
 
 TEST(Launch, ByMpirunHidesTheSlurmStepAroundIt) {

@@ -35,11 +35,14 @@ Launch read_launch(const Lookup& lookup) {
   }
   // A batch script has SLURM_NTASKS and SLURM_PROCID too; only srun sets the step's number of tasks.
   if (const int size = number(lookup, "SLURM_STEP_NUM_TASKS", 0); size > 0 && lookup("SLURM_PROCID")) {
+    const bool managed = lookup("PMIX_RANK") != nullptr;
+    if (size == 1 && !managed) return {};  // srun --mpi=none, or the shell of salloc
     return {.processes = size,
             .rank = number(lookup, "SLURM_PROCID", 0),
             .known = true,
+            .managed = managed,
             .one_host = number(lookup, "SLURM_STEP_NUM_NODES", 0) == 1,
-            .starter = "srun -n " + std::to_string(size)};
+            .starter = "srun --mpi=pmix -n " + std::to_string(size)};
   }
   const bool known = lookup("PMIX_RANK") != nullptr;
   return {.rank = number(lookup, "PMIX_RANK", 0), .known = known, .one_host = !known};
@@ -53,6 +56,7 @@ void set_start_options(const Launch& launch) {
     setenv("OMPI_MCA_btl", "self", keep);
     setenv("OMPI_MCA_ess_singleton_isolated", "1", keep);
     setenv("OMPI_MCA_orte_create_session_dirs", "0", keep);
+    unsetenv("SLURM_NODELIST");
   }
 }
 

@@ -12,6 +12,7 @@ struct Launch {
   int local_rank = -1;    ///< of this process among the ranks of this host; -1 if unknown
   int local_count = 0;    ///< processes of this host; 0 if unknown
   bool known = false;     ///< a launcher (mpirun, srun, ...) started this process
+  bool managed = true;    ///< a process manager (PMIx, PMI) connects the processes
   bool one_host = true;   ///< all processes are on this host; true without a launcher
   std::string starter{};  ///< command that starts as many processes, "mpirun -np 4"; empty: none known
 };
@@ -23,7 +24,8 @@ Launch read_launch(const std::function<const char*(const char*)>& lookup);
 /// Settings that let Open MPI start in 0.03 s instead of 0.3 s: no daemon for a lone process, and no search
 /// for network hardware if all processes are on one host. A lone process also gets no folders for temporary
 /// files, which make processes fail that start at the same time (4.1.4). Keeps hwloc from printing a line per
-/// topology if /sys is missing, as in some containers. Variables that the user set are left alone.
+/// topology if /sys is missing, as in some containers. Variables that the user set are left alone. Hides a
+/// step of Slurm without a process manager from a lone process: Open MPI would refuse to start in it.
 void set_start_options(const Launch& launch);
 
 }  // namespace lockstep

@@ -19,15 +19,21 @@ Launch prepare_launch() {
   return launch;
 }
 
-/// Refuses to run if MPI connected fewer processes than the launcher started: each would be rank 0 of 1 and
-/// do the whole work. One of them prints the error.
+/// Refuses to run if MPI connected fewer processes than the launcher started: each would do the work of
+/// several, as rank 0 of 1. One of them prints the error.
 void check_connected(const Launch& launch, int connected) {
-  if (connected > 1 || launch.processes <= 1) return;
-  const std::string started = std::to_string(launch.processes);
+  if (connected >= launch.processes) return;
   if (launch.rank != 0) throw PeerFailure(Category::usage, "not connected");
-  throw Error(Category::usage, "the launcher started " + started + " processes but MPI connected only 1: " +
-                                   "start with the mpirun of the MPI that lockstep was built with, or " +
+  throw Error(Category::usage, "the launcher started " + std::to_string(launch.processes) +
+                                   " processes but MPI connected only " + std::to_string(connected) +
+                                   ": start with the mpirun of the MPI that lockstep was built with, or " +
                                    "under Slurm with srun --mpi=pmix");
+}
+
+/// Refuses to start Open MPI in a step of Slurm without a process manager: it would end every process, with
+/// 40 lines of advice on building it. Other libraries may find each other by srun's own PMI.
+void check_managed(const Launch& launch) {
+  if (!launch.managed && mpi_library().starts_with("Open MPI")) check_connected(launch, 1);
 }
 
 StartedRanks started_ranks(const Launch& launch, const std::string& host) {
@@ -78,6 +84,7 @@ World::Runtime::Runtime(int* argc, char*** argv)
     : launch(prepare_launch()),
       host_name(read_host_name()),
       watch(std::make_unique<Watch>(started_ranks(launch, host_name))) {
+  check_managed(launch);
   session.emplace(argc, argv);
   const MpiGroup all = MpiGroup::duplicate(MPI_COMM_WORLD);
   check_connected(launch, all.size());
