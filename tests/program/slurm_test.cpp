@@ -1,4 +1,5 @@
 // launcher/slurm: the scripts as slurmd starts them, with stand-ins for srun, scontrol and lockstep.
+// tests/slurm has them on a real Slurm.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -38,10 +39,12 @@ class SlurmJob : public testing::TestWithParam<const char*> {
     for (const char* name : {"tree/launcher", "tree/build/release", "bin", "spool"}) {
       fs::create_directories(folder_ / name);
     }
-    fs::create_directory_symlink(scripts, folder_ / "tree/launcher/slurm");
+    fs::copy(scripts, folder_ / "tree/launcher/slurm");
     executable("tree/build/release/lockstep", "exit 1");
     executable("bin/srun", fake_srun);
-    executable("bin/scontrol", "echo \"scontrol $*\"");
+    executable("bin/scontrol",
+               "[ $1 = requeue ] || { echo \"JobId=7 JobState=$STATE Reason=$REASON\"; exit; }\necho "
+               "\"scontrol $*\"");
   }
   void executable(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name) << "#!/bin/bash\n" << text << "\n";
@@ -54,7 +57,7 @@ class SlurmJob : public testing::TestWithParam<const char*> {
     const bool on_gpus = script == "train-gpu.sbatch";
     return words(
                "env --unset=LOCKSTEP_RUN_DIR -C {} PATH={}/bin:/usr/bin:/bin SLURM_SUBMIT_DIR={}/tree "
-               "SLURM_JOB_ID=7 END=0",
+               "SLURM_JOB_ID=7 END=0 STATE=RUNNING REASON=None",
                folder_, folder_, folder_) +
            words(on_gpus ? "SLURM_GPUS_ON_NODE=8 SLURM_NTASKS_PER_GPU=1 CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7"
                          : "") +
@@ -71,29 +74,70 @@ class SlurmJob : public testing::TestWithParam<const char*> {
 
 TEST_P(SlurmJob, PassesOptionsOn) {
   const Outcome outcome = start({"--model", "a b", "--run-dir=r"});
-  EXPECT_EQ(options_of(outcome), "[--mpi=pmix] [-K1] [--cpu-bind=none] [" + folder_.string() +
-                                     "/tree/build/release/lockstep] [train] [--model] [a b] [--run-dir=r]")
+  EXPECT_EQ(options_of(outcome),
+            "[--mpi=pmix] [-K1] [--cpu-bind=none] [" + folder_.string() +
+                "/tree/build/release/lockstep] [train] [--model] [a b] [--run-dir] [r] [--resume] [auto]")
       << outcome.err;
   EXPECT_EQ(outcome.status, 0);
 }
 
 TEST_P(SlurmJob, EndsWithTheStatusOfTheRanks) {
-  EXPECT_EQ(start({}, {"END=4"}).status, 4);
-  const Outcome stopped = start({}, {"END=75"});  // by --max-time
-  EXPECT_EQ(stopped.status, 75);
-  EXPECT_EQ(count(stopped.out, "scontrol"), 0);
+  for (const int status : {0, 1, 2, 3, 4, 5, 70, 75, 137}) {
+    const bool again = status == 5 || status >= 75;  // stopped, or a rank failed
+    const Outcome outcome = start({}, {"END=" + std::to_string(status)});
+    EXPECT_EQ(outcome.status, status);
+    EXPECT_EQ(count(outcome.out, "scontrol requeue 7\n"), again ? 1 : 0) << status << outcome.err;
+    fs::remove_all(folder_ / "runs");
+  }
+}
+
+TEST_P(SlurmJob, IsNotRequeuedAfterItWasCancelled) {
+  struct Row {
+    const char* state;
+    const char* reason;
+    bool again;
+  };
+  for (const auto& [state, reason, again] : {Row{"RUNNING", "None", true},
+                                             {"COMPLETING", "TimeLimit", true},
+                                             {"COMPLETING", "None", false},
+                                             {"CANCELLED", "None", false}}) {
+    const Words job = {std::string("STATE=") + state, std::string("REASON=") + reason, "END=75"};
+    EXPECT_EQ(count(start({}, job).out, "scontrol requeue 7\n"), again ? 1 : 0) << state;
+  }
+}
+
+TEST_P(SlurmJob, IsRequeuedOftenButNotForEver) {
+  EXPECT_EQ(count(start({}, {"END=75", "SLURM_RESTART_COUNT=49"}).out, "requeue"), 1);
+  EXPECT_EQ(count(start({}, {"END=75", "SLURM_RESTART_COUNT=50"}).out, "requeue"), 0);
+
+  const Words failing = {"END=5"};
+  const fs::path run = folder_ / "runs/slurm-7";
+  fs::create_directories(run / "checkpoints/step-00000001");
+  EXPECT_EQ(count(start({}, failing).out, "requeue"), 1);
+  fs::create_directories(run / "checkpoints/step-00000002");
+  EXPECT_EQ(count(start({}, failing).out, "requeue"), 1);
+  const Outcome outcome = start({}, failing);
+  EXPECT_EQ(outcome.status, 5);
+  EXPECT_EQ(count(outcome.out, "requeue"), 0);
+  EXPECT_TRUE(outcome.err.ends_with(
+      "lockstep-srun: status 5; the job is not requeued: it failed twice without a new checkpoint\n"))
+      << outcome.err;
 }
 
 TEST_P(SlurmJob, ContinuesAfterRequeue) {
-  EXPECT_TRUE(options_of(start({})).ends_with("[train] [--run-dir] [runs/slurm-7]"));
-  const std::vector<std::string> again = {"SLURM_RESTART_COUNT=1"};
-  EXPECT_TRUE(options_of(start({}, again)).ends_with("[--run-dir] [runs/slurm-7] [--resume] [auto]"));
-  EXPECT_TRUE(options_of(start({"--run-dir", "r"}, again)).ends_with("[--run-dir] [r] [--resume] [auto]"));
-  EXPECT_TRUE(
-      options_of(start({"--resume", "r"}, again)).ends_with("[--resume] [r] [--run-dir] [runs/slurm-7]"));
+  EXPECT_TRUE(options_of(start({})).ends_with("[train] [--run-dir] [runs/slurm-7] [--resume] [auto]"));
+  EXPECT_TRUE(options_of(start({"--run-dir", "r"})).ends_with("[train] [--run-dir] [r] [--resume] [auto]"));
+  EXPECT_TRUE(options_of(start({"--resume=r"})).ends_with("[train] [--run-dir] [r] [--resume] [r]"));
+  EXPECT_TRUE(options_of(start({"--run-dir", "none"})).ends_with("[train] [--run-dir] [none]"));
+  EXPECT_EQ(count(start({"--run-dir=none"}, {"END=75"}).out, "requeue"), 0);
+  // Another run is read by the first start only.
+  const Words options = {"--resume", "r", "--run-dir", "s"};
+  EXPECT_TRUE(options_of(start(options)).ends_with("[train] [--run-dir] [s] [--resume] [r]"));
+  fs::create_directories(folder_ / "s/checkpoints");
+  EXPECT_TRUE(options_of(start(options)).ends_with("[train] [--run-dir] [s] [--resume] [s]"));
 }
 
-TEST_P(SlurmJob, IsRequeuedAtItsLimitOnly) {
+TEST_P(SlurmJob, PassesSignalsOn) {
   for (const int number : {SIGUSR1, SIGTERM}) {
     Started started(job(GetParam(), {}, {"END=signal"}));
     started.await_line("running");
@@ -105,9 +149,13 @@ TEST_P(SlurmJob, IsRequeuedAtItsLimitOnly) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, SlurmJob, testing::Values("train.sbatch", "train-gpu.sbatch"),
+INSTANTIATE_TEST_SUITE_P(Of, SlurmJob,
+                         testing::Values("train.sbatch", "train-gpu.sbatch", "preemptible.sbatch"),
                          [](const auto& instance) {
-                           return std::string(instance.param) == "train.sbatch" ? "Nodes" : "Gpus";
+                           const std::string name = instance.param;
+                           return std::string(name == "train.sbatch"       ? "Nodes"
+                                              : name == "train-gpu.sbatch" ? "Gpus"
+                                                                           : "Preemptible");
                          });
 
 class SlurmGpuJob : public SlurmJob {};
@@ -119,36 +167,22 @@ TEST_P(SlurmGpuJob, HasARankForEachGpuAndShowsItAllOfThem) {
   EXPECT_EQ(line_after(start({}, {"LOCKSTEP_DEVICE=auto"}).out, "tasks per node: "), "8, device: auto");
 }
 
-TEST_P(SlurmGpuJob, NamesTheFolderWhereItMustBeSubmitted) {
-  const std::string folder = folder_.string();
-  const Outcome outcome = start({}, {"SLURM_SUBMIT_DIR=" + folder});
-  EXPECT_EQ(outcome.status, 4);
-  EXPECT_EQ(outcome.err, "train-gpu.sbatch: error: no " + folder +
-                             "/launcher/slurm/train.sbatch: call sbatch in the folder of the source tree\n");
-}
-
 INSTANTIATE_TEST_SUITE_P(Of, SlurmGpuJob, testing::Values("train-gpu.sbatch"),
                          [](const auto& /*instance*/) { return "Gpus"; });
 
-/// Slurm reads the options of the script that it is given, not of the one that this becomes.
+/// What makes a run continue is the same in all scripts.
 TEST(SlurmOptions, DifferInRanksOnly) {
-  const auto options_of = [](const char* name) {
+  for (const char* name :
+       {"train.sbatch", "train-gpu.sbatch", "preemptible.sbatch", "array.sbatch", "apptainer.sbatch"}) {
     std::set<std::string> found;
     std::ifstream script(scripts + name);
     for (std::string line; std::getline(script, line);) {
       if (line.starts_with("#SBATCH ")) found.insert(line.substr(8));
     }
-    return found;
-  };
-  std::set<std::string> cpu = options_of("train.sbatch");
-  std::set<std::string> gpu = options_of("train-gpu.sbatch");
-  for (const char* option : {"--nodes=2", "--ntasks-per-node=1", "--exclusive"})
-    EXPECT_EQ(cpu.erase(option), 1);
-  for (const char* option : {"--nodes=1", "--gpus-per-node=8", "--ntasks-per-gpu=1"}) {
-    EXPECT_EQ(gpu.erase(option), 1) << option;
+    for (const char* option : {"--requeue", "--signal=USR1@60", "--open-mode=append"}) {
+      EXPECT_TRUE(found.contains(option)) << name << ": " << option;
+    }
   }
-  EXPECT_EQ(cpu, gpu);
-  EXPECT_TRUE(cpu.contains("--requeue") && cpu.contains("--signal=B:USR1@60"));
 }
 
 }  // namespace
