@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Runs all checks that a change must pass: formatting, scripts, lint, tests, sanitizers, fuzzing. Installs what it
 # needs. The last line is "N passed, M failed"; the exit status is 0 if M is 0.
-#   launcher/selftest.sh [--quick|--long] [--bare[=SECONDS]] [--no-packages]
+#   launcher/selftest.sh [--quick|--long|--deploy] [--bare[=SECONDS]] [--no-packages]
 #   --quick        build and tests only
 #   --bare         after that, build and tests in a fresh Debian 12 (launcher/bare.sh), if one can be made here.
 #                  SECONDS: when this script has to end; what has not ended by then is stopped and not counted
 #   --long         only the checks that take long, with the result appended to build/logs/long.txt: digests that
 #                  README and docs show, many ranks with several threads each, a build without precompiled headers,
 #                  a minute of fuzzing per reader
+#   --deploy       only what needs more than this program: a private Slurm of two nodes. The result is appended to
+#                  build/logs/deploy.txt; what is not installed is skipped by name
 #   --no-packages  install nothing
 set -euo pipefail
 # shellcheck source=launcher/common.sh
@@ -69,7 +71,8 @@ formatting() {
 }
 
 scripts() {
-  cd "$root" && files '*.sh' '*.sbatch' launcher/lockstep-run launcher/bundle/start .ci/run | xargs -0 -r shellcheck -x
+  cd "$root" && files '*.sh' '*.sbatch' launcher/lockstep-run launcher/slurm/lockstep-srun launcher/bundle/start .ci/run |
+    xargs -0 -r shellcheck -x
 }
 
 # Examines what the asan preset compiles, whose compiler is Clang. tests/CMakeLists.txt joins sources and tests in
@@ -100,7 +103,7 @@ lint_and_sanitizers() {
 all_checks() {
   check "format" formatting || true
   check "scripts" scripts || true
-  if check "build" build_preset test; then tests "tests" test -LE long; fi
+  if check "build" build_preset test; then tests "tests" test -LE 'long|deploy'; fi
   lint_and_sanitizers
   check "fuzz" "$launcher/fuzz.sh" || true
 }
@@ -131,7 +134,7 @@ bare_debian() {
 }
 
 quick_checks() {
-  if check "build" build_preset test; then tests "tests" test -LE long; fi
+  if check "build" build_preset test; then tests "tests" test -LE 'long|deploy'; fi
 }
 
 # Checks that every source includes what it uses: compiles each alone, without precompiled headers.
@@ -145,8 +148,25 @@ long_checks() {
   if check "build" build_preset test; then tests "long-tests" test -L long; fi
   check "includes" includes || true
   check "fuzz" "$launcher/fuzz.sh" 60 || true
-  mkdir -p "$logs" && printf '%s  %s  %d passed, %d failed, %d s\n' "$(date -u +%FT%TZ)" \
-    "$(git -C "$root" rev-parse --short HEAD)" "$passed" "$failed" "$SECONDS" >>"$logs/long.txt"
+  record long.txt
+}
+
+# record FILE [REMARK]: appends a line with the result.
+record() {
+  mkdir -p "$logs" && printf '%s  %s  %d passed, %d failed, %d s%s\n' "$(date -u +%FT%TZ)" \
+    "$(git -C "$root" rev-parse --short HEAD)" "$passed" "$failed" "$SECONDS" "${2:+, skipped: $2}" >>"$logs/$1"
+}
+
+# A test that is skipped counts as neither passed nor failed.
+deploy_checks() {
+  local skipped='' name
+  if check "build" build_preset test lockstep lockstep-run; then
+    tests "deploy" test -L deploy --verbose --parallel 1
+    skipped=$(sed -n 's/.* Test *#[0-9]*: \([^ ]*\) .*\*\*\*Skipped.*/\1/p' "$logs/deploy.log" | xargs)
+    for name in $skipped; do passed=$((passed - 1)); done
+    sed -n 's/^[0-9]*: skipped: /skipped: /p' "$logs/deploy.log"
+  fi
+  record deploy.txt "$skipped"
 }
 
 checks=all_checks
@@ -154,9 +174,10 @@ bare_until=0
 packages=true
 for option in "$@"; do
   case $option in
-    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,/^set /s/^# //p' "$0" && exit 0 ;;
     --quick) checks=quick_checks ;;
     --long) checks=long_checks ;;
+    --deploy) checks=deploy_checks ;;
     --bare) bare_until=86400 ;;
     --bare=*) bare_until=${option#*=} ;;
     --no-packages) packages=false ;;
