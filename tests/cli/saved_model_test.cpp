@@ -64,6 +64,37 @@ TEST(SavedModel, LabelsFollowTheNamesOfClasses) {
   expect_error(Category::data, {"c8, c9 and 4 more; of the model"}, [&] { relabel(Named(many), model); });
 }
 
+TEST(SavedModel, LabelsAreMatchedByName) {
+  const SavedModel model = model_with({.network = network_json(*make_model("lenet", {1, 28, 28}, 3)),
+                                       .shape = {1, 28, 28},
+                                       .outputs = 3,
+                                       .classes = {"sea", "sky", "sun"},
+                                       .task = "multilabel"});
+  Named data({"sun", "sea"});  // the second label applies to samples of class 1, the first to all
+  check_task(Named({"sun", "sea"}), lenet());
+  expect_error(Category::data,
+               {"m: is a model of task 'multilabel'; the task of the data set is 'classification'"},
+               [&] { check_task(data, model); });
+  data.set_task(Task::multilabel);
+  check_task(data, model);
+  const auto relabelled = relabel(data, model);
+  ASSERT_NE(relabelled, nullptr);
+  EXPECT_EQ(relabelled->classes(), 3);
+  EXPECT_EQ(relabelled->task(), Task::multilabel);
+  for (std::uint64_t id = 0; id < data.size(); ++id) {
+    const auto targets = relabelled->targets(id);
+    EXPECT_EQ(std::vector<float>(targets.begin(), targets.end()),
+              (std::vector<float>{data.label(id) == 1 ? 1.0F : 0.0F, 0, 1}));
+  }
+  Named other({"sun", "fog"});
+  other.set_task(Task::multilabel);
+  expect_error(
+      Category::data,
+      {"the data set has a label 'fog', which m does not know; labels of the data set: sun, fog; of the "
+       "model: sea, sky, sun"},
+      [&] { relabel(other, model); });
+}
+
 TEST(SavedModel, NetworkIsItsOwnUnlessNamed) {
   const SavedModel model = lenet(), other = model_with({});
   EXPECT_EQ(network_of(model, "", {1, 28, 28}, 0)->classes(), 3);

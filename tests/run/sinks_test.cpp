@@ -74,6 +74,25 @@ TEST(Metrics, OfRegressionHaveItsNames) {
   EXPECT_FALSE(nlohmann::json::parse(line_of(epoch)).contains("task"));
 }
 
+/// The steps of an epoch have no mean average precision.
+TEST(Metrics, OfSeveralLabelsHaveTheirNames) {
+  EpochReport report = epoch;
+  report.train = {.task = Task::multilabel, .samples = 60000, .loss = 0.5, .accuracy = 0.75};
+  report.test = {.task = Task::multilabel, .loss = 0.625, .accuracy = 0.7, .mean_average_precision = 0.875};
+  report.validation =
+      Evaluation{.task = Task::multilabel, .loss = 0.7, .accuracy = 0.5, .mean_average_precision = 1};
+  EXPECT_EQ(
+      epoch_line(report),
+      "epoch 3/10  train loss 0.5000  train acc 0.7500  val loss 0.7000  val mAP 1.0000  val acc 0.5000  "
+      "test loss 0.6250  test mAP 0.8750  test acc 0.7000  2.31 s  25974 img/s");
+  const auto json = nlohmann::json::parse(line_of(report));
+  EXPECT_EQ(json["task"], "multilabel");
+  EXPECT_EQ(json["test_mean_average_precision"], 0.875);
+  EXPECT_EQ(json["validation_mean_average_precision"], 1.0);
+  EXPECT_FALSE(json.contains("train_mean_average_precision"));
+  EXPECT_EQ(report.judged().score(), 1.0);
+}
+
 TEST(ConsoleSink, Lines) {
   EXPECT_EQ(epoch_line(epoch),
             "epoch 3/10  train loss 0.6412  train acc 0.7590  test loss 0.6120  test acc 0.7712  2.31 s  "

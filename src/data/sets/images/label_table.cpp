@@ -150,7 +150,7 @@ std::vector<std::string> names_in(const LabelTable& table, const LabelCells& cel
   return {names.begin(), names.end()};
 }
 
-void check_labels(const LabelTable& table) {
+void check_label_names(const LabelTable& table) {
   for (const std::string& label : table.labels) {
     if (!has_control_characters(label)) continue;
     fail_table(table, fmt::format("label {} has control characters in its name", in_quotes(label)));
@@ -183,7 +183,7 @@ LabelTable read_label_table(CsvReader& reader, const Names& drop_columns, const 
   } else {
     read_columns(table, cells);
   }
-  check_labels(table);
+  check_label_names(table);
   return table;
 }
 
