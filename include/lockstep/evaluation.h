@@ -68,6 +68,10 @@ void predict(const World& world, const Network& network, const ModelFile& file, 
 /// any processor. All are NaN if a logit is NaN or infinite.
 void softmax(std::span<const float> logits, std::span<double> probabilities);
 
+/// Probability of a label (Task::multilabel) by its output: the sigmoid, in double precision: the same bits
+/// on any processor. NaN if the logit is NaN.
+double label_probability(float logit);
+
 /// Digest of the parameters in a model file, in the format of Trainer::digest. Throws Error(data).
 std::string digest(const Network& network, const ModelFile& file);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -112,6 +113,13 @@ void softmax(std::span<const float> logits, std::span<double> probabilities) {
     sum += probabilities[i];
   }
   for (double& probability : probabilities) probability /= sum;
+}
+
+double label_probability(float logit) {
+  const auto z = static_cast<double>(logit);
+  if (std::isnan(z)) return z;
+  const double decay = exponential(-std::fabs(z));
+  return (z > 0.0 ? 1.0 : decay) / (1.0 + decay);
 }
 
 std::string digest(const Network& network, const ModelFile& file) {

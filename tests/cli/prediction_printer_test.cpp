@@ -60,6 +60,32 @@ TEST(PredictionPrinter, OutputsThatAreNotNumbers) {
             "{\"input\":\"a\",\"classes\":[{\"class\":\"dog\",\"probability\":null}]}\n");
 }
 
+/// Text of three samples with labels; no label is probable for the second, and the third cannot be read.
+std::string printed_labels(PredictionFormat format, std::optional<std::size_t> top) {
+  const auto files = find_images({"a,1", "b", "c"}, {3, 8, 8}).samples;
+  const std::vector<float> outputs = {0.5F, -1.0F, 2.0F, 0.0F, -3.0F, -1.0F, 0.0F, 0.0F, 0.0F};
+  const std::vector<UnreadableSample> third = {{.sample = 2, .reason = "c: is empty"}};
+  const auto printer = print_labels(*files, {"sea", "sky", "sun"}, top, format);
+  return printer->head() + printer->text({0, 3, outputs, third});
+}
+
+TEST(PredictionPrinter, LabelsAboveOneHalfOrTheMostProbableOnes) {
+  EXPECT_EQ(printed_labels(PredictionFormat::text, {}), "a,1  sun 0.8808  sea 0.6225\nb\n");
+  EXPECT_EQ(printed_labels(PredictionFormat::text, 1), "a,1  sun 0.8808\nb  sea 0.5000\n");
+  EXPECT_EQ(printed_labels(PredictionFormat::text, 9),
+            "a,1  sun 0.8808  sea 0.6225  sky 0.2689\nb  sea 0.5000  sun 0.2689  sky 0.0474\n");
+  EXPECT_EQ(printed_labels(PredictionFormat::csv, {}),
+            "input,label,probability\n\"a,1\",sun,0.880797\n\"a,1\",sea,0.622459\nb,,\n");
+  EXPECT_EQ(printed_labels(PredictionFormat::json, {}),
+            R"({"input":"a,1","labels":[{"label":"sun","probability":0.8807970779778823},)"
+            R"({"label":"sea","probability":0.6224593312018546}]})"
+            "\n"
+            R"({"input":"b","labels":[]})"
+            "\n"
+            R"({"input":"c","error":"c: is empty"})"
+            "\n");
+}
+
 /// Text of three numbers in the unit of `scale`; the second cannot be read.
 std::string printed_numbers(const TargetScale& scale, PredictionFormat format) {
   const auto files = find_images({"a,1", "b", "c"}, {3, 8, 8}).samples;

@@ -87,5 +87,15 @@ TEST(Softmax, IsExact) {
   EXPECT_TRUE(std::ranges::all_of(probabilities, [](double p) { return std::isnan(p); }));
 }
 
+TEST(Predictor, ProbabilitiesOfLabels) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(label_probability(0.0F), 0.5);
+  EXPECT_NEAR(label_probability(1.5F), 1.0 / (1.0 + std::exp(-1.5)), 1e-15);
+  EXPECT_NEAR(label_probability(-30.0F), 1.0 / (1.0 + std::exp(30.0)), 1e-26);
+  EXPECT_EQ(label_probability(1e6F), 1.0);
+  EXPECT_EQ(label_probability(-infinity), 0.0);
+  EXPECT_TRUE(std::isnan(label_probability(std::numeric_limits<float>::quiet_NaN())));
+}
+
 }  // namespace
 }  // namespace lockstep::test

@@ -45,7 +45,8 @@ void visit(O& options, Visitor&& field) {
   [[maybe_unused]] auto& [file, paths, top, format, model, data, split, input, batch, execution, saved,
                           has_dataset] = options;
   field(top, {.name = "top",
-              .help = "number of classes to print for each input, the most probable first",
+              .help = "number of classes to print for each input, the most probable first; of labels, "
+                      "without it: those with a probability above 1/2",
               .group = "Output",
               .range = {.min = 1, .max = 1U << 20},
               .scope = Scope::local});
@@ -82,7 +83,8 @@ std::vector<ImpliedValue> implied(PredictOptions& options, const OptionSet::Give
 OptionSet option_set(PredictOptions& options) {
   OptionSet set(
       "lockstep predict [options] MODEL PATH... | MODEL --dataset NAME",
-      "Predicts classes, with their probabilities, or numbers for images or the rows of tables with a saved "
+      "Predicts classes or labels, with their probabilities, or numbers for images or the rows of tables "
+      "with a saved "
       "model, which contains its network, the names of its classes and the preparation of its input. Prints "
       "them in the order of the inputs, which are spread over all ranks. An input that cannot be read is "
       "named on stderr; the others are predicted, and the exit status is 3.");
@@ -158,13 +160,16 @@ std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, b
                                                 const Dataset& dataset, const Network& network) {
   const ModelDescription& description = options.saved->description;
   const std::string& place = options.saved->place;
+  const auto top = static_cast<std::size_t>(options.top);
   if (description.task == name_of(Task::classification)) {
-    return print_classes(dataset, output_names(*options.saved, dataset, network),
-                         static_cast<std::size_t>(options.top), options.format);
+    return print_classes(dataset, output_names(*options.saved, dataset, network), top, options.format);
+  }
+  if (description.task == name_of(Task::multilabel)) {
+    return print_labels(dataset, output_names(*options.saved, dataset, network),
+                        has_top ? std::optional(top) : std::nullopt, options.format);
   }
   if (description.task != name_of(Task::regression)) {
-    throw Error(Category::usage,
-                fmt::format("{}: models of task {} cannot predict yet", place, in_quotes(description.task)));
+    throw Error(Category::data, fmt::format("{}: unknown task {}", place, in_quotes(description.task)));
   }
   if (has_top)
     throw Error(Category::usage, fmt::format("has no effect: {} predicts numbers: omit it", place), "top");

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,6 +51,11 @@ class PredictionPrinter {
 /// each sample, at least 1; more than there are means all.
 std::unique_ptr<PredictionPrinter> print_classes(const Dataset& dataset, std::vector<std::string> classes,
                                                  std::size_t top, PredictionFormat format);
+
+/// Labels of Task::multilabel with their probabilities: those above 1/2, perhaps none; or the `top` most
+/// probable ones. `labels`: names of the network's outputs.
+std::unique_ptr<PredictionPrinter> print_labels(const Dataset& dataset, std::vector<std::string> labels,
+                                                std::optional<std::size_t> top, PredictionFormat format);
 
 /// Numbers of Task::regression, in their own unit. `name`: of the number.
 std::unique_ptr<PredictionPrinter> print_numbers(const Dataset& dataset, std::string name,
