@@ -16,6 +16,8 @@ std::unique_ptr<Network> make_model(const std::string& name, Shape input, int cl
 /// Throws the error of make_model for an unknown name.
 void check_model_name(const std::string& name);
 std::vector<std::string> model_names();
+/// Whether `name` is that of a network file.
+bool names_network_file(const std::string& name);
 
 /// Text of a network file from which make_model builds a network with the same layers, parameters and first
 /// values, for any number of classes if a linear layer gives the logits. Throws Error(usage) for a network

@@ -60,7 +60,7 @@ std::vector<int> mlp_widths(const std::string& name) {
 }
 
 Make find_model(const std::string& name) {
-  if (name.ends_with(".json")) {
+  if (names_network_file(name)) {
     return [name](Shape input, int classes) { return read_network(name, input, classes); };
   }
   if (const std::vector<int> widths = mlp_widths(name); !widths.empty()) {
@@ -91,6 +91,8 @@ std::vector<std::string> model_names() {
   }
   return names;
 }
+
+bool names_network_file(const std::string& name) { return name.ends_with(".json"); }
 
 void check_model_name(const std::string& name) { find_model(name); }
 

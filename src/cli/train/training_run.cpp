@@ -122,10 +122,11 @@ DatasetOptions from_any_folder(DatasetOptions data) {
 }
 
 /// Options in which the automatic values that affect the result are replaced by those of this run, and paths
-/// of data by absolute ones.
+/// of files that it reads by absolute ones.
 TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
   options.data = from_any_folder(options.data);
   options.init_from = from_any_folder(options.init_from);
+  if (names_network_file(options.model.name)) options.model.name = from_any_folder(options.model.name);
   options.training.batch.micro_batches = trainer.micro_batches();
   options.training.execution.device = trainer.device();
   options.training.reduce = trainer.reduce();
@@ -145,10 +146,13 @@ void make_run_folder(const TrainOptions& options, const RunPlace& place, const T
   if (!engines.empty()) write_text_file(place.folder.plans(), engines);
 }
 
-/// Options that affect the result and are not the trainer's: those of the network and of the data.
+/// Options that affect the result and are not the trainer's: those of the network and of the data. A network
+/// file is named without its folder, as its contents are compared.
 Facts result_options(const TrainOptions& options) {
   Facts facts;
-  for (const auto& texts : {texts_of(options.model), texts_of(options.data)}) {
+  ModelOptions model = options.model;
+  if (names_network_file(model.name)) model.name = std::filesystem::path(model.name).filename().string();
+  for (const auto& texts : {texts_of(model), texts_of(options.data)}) {
     for (const OptionText& text : texts) {
       if (text.field.scope == Scope::result && has_effect(texts, text)) {
         facts.emplace_back(text.field.name, text.value);
