@@ -26,6 +26,7 @@
 #include "lockstep/sampler.h"
 #include "lockstep/world.h"
 #include "ops/cpu/op.h"
+#include "run/sinks/progress_text.h"
 
 namespace lockstep {
 namespace {
@@ -140,7 +141,7 @@ std::string text_of(const TableColumn& column) {
     texts.resize(most_texts - 1);
     texts.push_back(fmt::format("and {} more", column.texts.size() - texts.size()));
   }
-  std::string what = fmt::format("{} texts: {}", column.texts.size(), fmt::join(texts, ", "));
+  std::string what = fmt::format("{}: {}", counted(column.texts.size(), "text"), fmt::join(texts, ", "));
   if (texts.empty()) {
     what = fmt::format("numbers, mean {:.6g}, deviation {:.6g}", column.mean, column.deviation);
   }
@@ -196,19 +197,19 @@ DatasetPart describe(const std::string& name, const Dataset& dataset) {
 
 std::string text_of(const DatasetPart& part) {
   const Shape shape = part.shape;
-  const std::string what = part.encoding == Encoding::floats
-                               ? fmt::format("samples of {} numbers", shape.size())
-                               : fmt::format("images of {}x{}x{}", shape.channels, shape.height, shape.width);
-  const std::string start = fmt::format("{:<6} {} {}, ", part.name, part.samples, what);
+  const std::string what =
+      part.encoding == Encoding::floats
+          ? fmt::format("{} of {}", counted(part.samples, "sample"), counted(shape.size(), "number"))
+          : fmt::format("{} of {}x{}x{}", counted(part.samples, "image"), shape.channels, shape.height,
+                        shape.width);
+  const std::string start = fmt::format("{:<6} {}, ", part.name, what);
   if (part.numbers) {
     const auto& [mean, deviation, smallest, largest] = *part.numbers;
     return start + fmt::format("number to predict: {}\n       {:.5g} to {:.5g}, mean {:.5g}, std {:.5g}\n",
                                part.classes[0], smallest, largest, mean, deviation);
   }
-  return start +
-         fmt::format("{} {}:\n", part.class_samples.size(),
-                     part.task == Task::multilabel ? "labels" : "classes") +
-         class_counts_text(part.classes, part.class_samples, 7);
+  return start + counted(part.class_samples.size(), part.task == Task::multilabel ? "label" : "class") +
+         ":\n" + class_counts_text(part.classes, part.class_samples, 7);
 }
 
 PartStatistics measure_statistics(const std::string& part, const Dataset& dataset,
@@ -240,9 +241,9 @@ std::string text_of(const DatasetPart& part, const PartStatistics& statistics) {
     text += fmt::format("{:<6} widths {}, heights {} pixels\n", part.name,
                         fmt::join(*statistics.widths, " to "), fmt::join(*statistics.heights, " to "));
   }
-  return text + fmt::format("{:<6} {} read, {} not readable, {:.0f} {}/s on one thread\n", part.name,
+  return text + fmt::format("{:<6} {} read, {} not readable, {:.0f} {} on one thread\n", part.name,
                             statistics.read, statistics.unreadable, statistics.samples_per_s,
-                            part.encoding == Encoding::floats ? "samples" : "img");
+                            speed_unit(kind_of(part.encoding)));
 }
 
 DatasetPart examine(const std::string& name, const Dataset& dataset, const DataOptions& options,

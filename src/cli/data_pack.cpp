@@ -11,6 +11,7 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/message.h"
+#include "core/printable.h"
 #include "data/sets/images/image_parts.h"
 #include "data/sets/images/pack_images.h"
 #include "data/sets/parts.h"
@@ -68,9 +69,9 @@ OptionSet option_set(PackRequest& request) {
 PackResult pack_part(const PackRequest& request, const std::string& part, const ImageList& list) {
   for (const std::string& warning : warnings_of(list)) print_warning(warning);
   const PackResult result = pack_images(list, request.target, part, request.options);
-  print(fmt::format("{:<6} {} images of {} classes in {} file{}, {:.1f} MB; {} not readable\n", part,
-                    result.packed, list.classes.size(), result.shards, result.shards == 1 ? "" : "s",
-                    static_cast<double>(result.bytes) * 1e-6, result.bad));
+  print(fmt::format("{:<6} {} of {} in {}, {:.1f} MB; {} not readable\n", part,
+                    counted(result.packed, "image"), counted(list.classes.size(), "class"),
+                    counted(result.shards, "file"), static_cast<double>(result.bytes) * 1e-6, result.bad));
   flush_output();
   return result;
 }

@@ -66,8 +66,9 @@ std::string summary_of(const Network& network) {
   std::size_t values = 0;
   for (const Parameter& parameter : network.parameters())
     values += parameter.trained() ? parameter.size() : 0;
-  return fmt::format("{} layers, {} parameters, samples of {}, {} classes", network.layers().size() - 1,
-                     values, value_text(network.input_shape()), network.classes());
+  return fmt::format("{}, {}, samples of {}, {}", counted(network.layers().size() - 1, "layer"),
+                     counted(values, "parameter"), value_text(network.input_shape()),
+                     counted(network.classes(), "class"));
 }
 
 void write_weights(const std::filesystem::path& file, const OnnxImport& imported, const std::string& json) {

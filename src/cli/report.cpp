@@ -10,6 +10,7 @@
 #include "cli/train/train_options.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file_system.h"
+#include "core/printable.h"
 #include "run/report/csv.h"
 #include "run/report/html_report.h"
 #include "run/run_folder.h"
@@ -73,7 +74,7 @@ OptionSet option_set(ReportOptions& options) {
 void print_epochs(const RunRecord& record) {
   for (const EpochReport& epoch : record.epochs) print(epoch_line(epoch, samples_of(record)) + "\n");
   if (record.epochs.empty()) {
-    print(fmt::format("no epoch completed, {} steps recorded\n", record.steps.size()));
+    print(fmt::format("no epoch completed, {} recorded\n", counted(record.steps.size(), "step")));
   }
   if (record.end) {
     print(end_line(*record.end) + "\n");

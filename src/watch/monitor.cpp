@@ -11,6 +11,7 @@
 #include "core/json/json.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
+#include "core/printable.h"
 #include "core/process/signals.h"
 #include "device/device.h"
 #include "watch/report.h"
@@ -251,8 +252,7 @@ void Monitor::warn_of_awaited_ranks(double seconds) {
   print_warning(fmt::format(
       "host {} has waited {:.0f} s for {} of other hosts to start; the run ends if this takes {:.0f} s: "
       "see whether the hosts answer, and whether a firewall blocks TCP between them",
-      ranks_.table.hosts[0], time_to_start,
-      ranks_.awaited == 1 ? "1 rank" : fmt::format("{} ranks", ranks_.awaited), options_.limits.patient));
+      ranks_.table.hosts[0], time_to_start, counted(ranks_.awaited, "rank"), options_.limits.patient));
 }
 
 /// Warns once, on the first host, of hosts that do not connect; they try it every 2 s.

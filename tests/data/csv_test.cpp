@@ -334,7 +334,7 @@ TEST(CsvDataset, HeldOutRowsHaveTheirShareOfEachClass) {
   EXPECT_TRUE(train.columns[0].row_id);
   EXPECT_FALSE(test.columns[0].row_id);  // one warning
   CsvTable one = parsed("x,label\n1,a\n");
-  expect_error(Category::data, {"a test fraction of 0.5 of 1 rows leaves none to test"},
+  expect_error(Category::data, {"a test fraction of 0.5 of 1 row leaves none to test"},
                [&] { split_off_test_rows(one, 0.5); });
 }
 

@@ -16,6 +16,7 @@
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
 #include "ops/cpu/op.h"
+#include "run/sinks/progress_text.h"
 
 namespace lockstep {
 namespace {
@@ -219,7 +220,8 @@ int bench_data(World& world, const BenchOptions& options) {
                       .threads = device->streams().size(),
                       .shape = {shape.channels, shape.height, shape.width}};
   printer.text(fmt::format("ranks {}  threads {}  samples of {}\n{:<8}  {:>10}  {:>10}\n", results.ranks,
-                           results.threads, fmt::join(results.shape, "x"), "", "img/s", "per core"));
+                           results.threads, fmt::join(results.shape, "x"), "",
+                           speed_unit(kind_of(data.train->encoding())), "per core"));
   if (data.train->encoding() == Encoding::image_file) {
     results.decode = measure<Decoding>(world, options, *device, *source);
     printer.text(text_of("decode", *results.decode));

@@ -19,6 +19,7 @@
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "lockstep/trainer.h"
+#include "run/sinks/progress_text.h"
 
 namespace lockstep {
 namespace {
@@ -67,12 +68,13 @@ struct StepResults {
   double first_step_seconds = 0.0;        ///< since the start of the process
   std::uint64_t peak_memory_bytes = 0;    ///< of rank 0
   double images_per_s = 0.0;
+  SampleKind samples = SampleKind::image;  ///< not in JSON: the unit of the text depends on it
 };
 
 template <OptionsOf<StepResults> O, class Visitor>
 void visit(O& results, Visitor&& field) {
-  auto& [setting, parts, step_seconds, host_share, first_step_seconds, peak_memory_bytes, images_per_s] =
-      results;
+  [[maybe_unused]] auto& [setting, parts, step_seconds, host_share, first_step_seconds, peak_memory_bytes,
+                          images_per_s, samples] = results;
   visit(setting, field);
   field(parts, {.name = "parts"});
   field(step_seconds, {.name = "step_seconds"});
@@ -120,10 +122,10 @@ std::string text_of(const StepResults& results) {
   }
   return text + fmt::format(
                     "first step  {:.0f} ms after the start of the process, data decompressed\n"
-                    "memory      {:.0f} MB at most (rank 0)\n{:.{}f} img/s\n",
+                    "memory      {:.0f} MB at most (rank 0)\n{:.{}f} {}\n",
                     results.first_step_seconds * 1e3,
                     static_cast<double>(results.peak_memory_bytes) / (1 << 20), results.images_per_s,
-                    results.images_per_s < 100.0 ? 1 : 0);
+                    results.images_per_s < 100.0 ? 1 : 0, speed_unit(results.samples));
 }
 
 /// Seconds since the start of this process (resolution: 10 ms).
@@ -256,7 +258,8 @@ int bench_step(World& world, const BenchOptions& options) {
   StepResults results{.setting = setting_of(world, trainer, options),
                       .first_step_seconds = first_step,
                       .peak_memory_bytes = peak_memory_bytes(),
-                      .images_per_s = static_cast<double>(samples) / seconds};
+                      .images_per_s = static_cast<double>(samples) / seconds,
+                      .samples = kind_of(data.train->encoding())};
   set_times(results, times);
   if (!times.front().by_part) results.host_share = computed / seconds;  // a GPU computes
   printer.print(results);

@@ -84,7 +84,7 @@ std::string text_of(const std::vector<InspectedTensor>& tensors) {
                         tensor.dtype, tensor.values, fmt::join(tensor.shape, ", "));
     total += tensor.values;
   }
-  return text + fmt::format("{} tensors, {} values\n", tensors.size(), total);
+  return text + fmt::format("{}, {}\n", counted(tensors.size(), "tensor"), counted(total, "value"));
 }
 
 std::string text_of(const InspectedDigest& digest) {

@@ -7,6 +7,7 @@
 
 #include "core/files/atomic_file.h"
 #include "core/message.h"
+#include "core/printable.h"
 
 namespace lockstep {
 namespace {
@@ -49,8 +50,8 @@ void report_not_finite(const NotFiniteReport& report, const Dataset& train, cons
       prints = files < max_files || report.handling != OnNan::skip;
       if (files >= max_files) return;
       write_text_file(run.not_finite(report.step), json_of(report, train));
-      text +=
-          fmt::format("; its {} samples: {}", report.samples.size(), run.not_finite(report.step).string());
+      text += fmt::format("; its {}: {}", counted(report.samples.size(), "sample"),
+                          run.not_finite(report.step).string());
       if (files + 1 == max_files) {
         text +=
             fmt::format("; that is file {} of this kind: later steps are in metrics.jsonl only", max_files);

@@ -66,10 +66,10 @@ void suggest_larger_micro_batches(const World& world, const TrainOptions& option
   if (options.output.quiet || options.training.batch.micro_batches != 0 || samples >= 128) return;
   if (trainer.device() != DeviceKind::cuda || automatic < 2 * world.size()) return;
   if (options.training.batch.size % world.size() != 0) return;
-  print_message(
-      fmt::format("{} micro-batches of {} samples, so that up to {} GPUs compute the same bits; {} {} is "
-                  "faster here, and has another digest",
-                  automatic, samples, automatic, flag_of(&BatchOptions::micro_batches), world.size()));
+  print_message(fmt::format(
+      "{} micro-batches of {}, so that up to {} GPUs compute the same bits; {} {} is "
+      "faster here, and has another digest",
+      automatic, counted(samples, "sample"), automatic, flag_of(&BatchOptions::micro_batches), world.size()));
 }
 
 /// Name of the metric by which epochs are compared.
@@ -164,9 +164,9 @@ std::string few_steps_warning(const TrainOptions& options, std::uint64_t samples
   if (steps_per_epoch >= enough || batch <= smaller) return {};
   const auto steps =
       (samples + static_cast<std::uint64_t>(smaller) - 1) / static_cast<std::uint64_t>(smaller);
-  return fmt::format(
-      "{} samples in batches of {} make {} step{} an epoch: {} {} makes {} (and changes the result)", samples,
-      batch, steps_per_epoch, steps_per_epoch == 1 ? "" : "s", flag_of(&BatchOptions::size), smaller, steps);
+  return fmt::format("{} in batches of {} make {} an epoch: {} {} makes {} (and changes the result)",
+                     counted(samples, "sample"), batch, counted(steps_per_epoch, "step"),
+                     flag_of(&BatchOptions::size), smaller, steps);
 }
 
 void print_start(const World& world, const TrainOptions& options, const RunPlace& place,

@@ -211,8 +211,7 @@ void TrainingRun::restore() {
 }
 
 void TrainingRun::open_record(Environment environment) {
-  const SampleKind samples =
-      data_.train->encoding() == Encoding::floats ? SampleKind::row : SampleKind::image;
+  const SampleKind samples = kind_of(data_.train->encoding());
   if (place_.keeps()) {  // before anything is created
     trainer_.check_checkpoint_space(place_.numbered ? place_.folder.path().parent_path()
                                                     : place_.folder.checkpoints());

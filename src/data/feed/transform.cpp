@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/options/check.h"
+#include "core/printable.h"
 #include "data/augment/random_resized_crop.h"
 #include "lockstep/error.h"
 
@@ -20,11 +21,10 @@ std::vector<float> per_channel(const std::vector<double>& values, int channels, 
     return std::vector<float>(count, static_cast<float>(values[0]));
   }
   if (values.size() != count) {
-    throw Error(
-        Category::usage,
-        fmt::format("{} has {} numbers, the samples have {} channel{}: give one for each, or one for all",
-                    name, values.size(), channels, channels == 1 ? "" : "s"),
-        name);
+    throw Error(Category::usage,
+                fmt::format("{} has {}, the samples have {}: give one for each, or one for all", name,
+                            counted(values.size(), "number"), counted(channels, "channel")),
+                name);
   }
   return {values.begin(), values.end()};
 }

@@ -210,8 +210,8 @@ CsvTable split_off_test_rows(CsvTable& table, double fraction, Task task) {
     ++row;
   });
   if (test.rows() == 0) {
-    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} rows leaves none to test",
-                                            table.labels.file, fraction, row));
+    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} leaves none to test",
+                                            table.labels.file, fraction, counted(row, "row")));
   }
   table = std::move(train);
   return test;

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "lockstep/dataset.h"
 #include "lockstep/reports.h"
 
 /// Parts of the lines that show a run's progress.
@@ -11,7 +12,12 @@ namespace lockstep {
 enum class SampleKind { image, row };
 inline Names choices_of(SampleKind) { return {"image", "row"}; }
 
-/// Unit of the speed of training: "img/s", and for tables "rows/s".
+/// Samples of a data set with this encoding.
+inline SampleKind kind_of(Encoding encoding) {
+  return encoding == Encoding::floats ? SampleKind::row : SampleKind::image;
+}
+
+/// Unit of a speed: "img/s", and for tables "rows/s".
 inline const char* speed_unit(SampleKind kind) { return kind == SampleKind::row ? "rows/s" : "img/s"; }
 
 /// "epoch 3/10  step 517/2350"; "step 517" if the number of steps is unknown.

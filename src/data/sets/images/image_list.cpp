@@ -43,8 +43,8 @@ void check_several_classes(const std::filesystem::path& place, const std::vector
 
 std::vector<std::string> warnings_of(const ImageList& list) {
   if (list.skipped_files == 0) return {};
-  return {fmt::format("{}: {} {} skipped, not CLASS/NAME.jpg, .jpeg, .png or .webp; the first is {}",
-                      list.place(), list.skipped_files, list.skipped_files == 1 ? "entry" : "entries",
+  return {fmt::format("{}: {} skipped, not CLASS/NAME.jpg, .jpeg, .png or .webp; the first is {}",
+                      list.place(), counted(list.skipped_files, "entry"),
                       printable(list.first_skipped_file))};
 }
 

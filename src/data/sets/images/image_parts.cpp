@@ -8,6 +8,7 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/hash.h"
+#include "core/printable.h"
 #include "data/files/number_pattern.h"
 #include "data/sets/held_out.h"
 #include "data/sets/images/image_folder.h"
@@ -147,8 +148,8 @@ ImageList split_off_test_images(ImageList& list, double fraction) {
     (is_test[i] ? test.files : train).push_back(std::move(list.files[i]));
   }
   if (test.files.empty()) {
-    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} images leaves none to test",
-                                            list.place(), fraction, train.size()));
+    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} leaves none to test",
+                                            list.place(), fraction, counted(train.size(), "image")));
   }
   list.files = std::move(train);
   return test;
