@@ -91,6 +91,15 @@ TEST_P(SlurmJob, EndsWithTheStatusOfTheRanks) {
   }
 }
 
+TEST_P(SlurmJob, IsNotRequeuedIfARankThatWasEndedHidesAnError) {
+  executable("bin/srun",
+             "echo 'srun: error: n1: task 0: Exited with exit code 2' >&2\n"
+             "echo 'srun: error: n2: tasks 1-3: Exited with exit code 75' >&2\nexit 75");
+  const Outcome outcome = start({});
+  EXPECT_EQ(outcome.status, 2) << outcome.err;
+  EXPECT_EQ(count(outcome.out, "requeue"), 0);
+}
+
 TEST_P(SlurmJob, IsNotRequeuedAfterItWasCancelled) {
   struct Row {
     const char* state;
