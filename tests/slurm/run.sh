@@ -51,6 +51,7 @@ submit() {
 }
 field() { scontrol show job -o "$job" 2>/dev/null | head -n 1 | tr ' ' '\n' | sed -n "s/^$1=//p"; }
 restarted() { (($(field Restarts) >= $1)); }
+has_left_nodes() { [[ $(field JobState) != COMPLETING ]]; }
 is_over() { [[ $(field JobState) != @(PENDING|RUNNING|COMPLETING|SUSPENDED|CONFIGURING) ]]; }
 # ends_as STATE STATUS RESTARTS
 ends_as() {
@@ -140,7 +141,7 @@ cancel() { # scancel: the ranks save, the job is not revived, and can be continu
   await 90 is_over
   equal "job $job" "$(field JobState) restarts $(field Restarts)" "CANCELLED restarts 0"
   await 30 nodes_idle
-  log_has "lockstep: stopped by SIGTERM .*at step $(newest_step);"
+  log_has "lockstep: stopped by SIG(TERM|USR1) .*at step $(newest_step);"
   finish_soon
   "$program" train --config run.cfg --run-dir "$run" --resume "$run" --quiet >by_hand.out
   complete
@@ -210,7 +211,8 @@ preempt() { # PARTITION
   await 60 trains
   urgent=$(sbatch --parsable --partition=urgent --nodes=2 --exclusive --output=/dev/null --wrap "sleep 1")
   await 60 restarted 1
-  log_has "lockstep: stopped by SIGTERM .*at step $(newest_step);"
+  await 30 has_left_nodes
+  log_has "lockstep: stopped by SIG(TERM|USR1) .*at step $(newest_step);"
   finish_soon
   ends_as COMPLETED 0 1
   complete
@@ -226,7 +228,7 @@ requeue_by_hand() { # scontrol requeue
   await 60 trains
   scontrol requeue "$job"
   await 60 restarted 1
-  await 30 nodes_idle
+  await 30 has_left_nodes
   finish_soon
   ends_as COMPLETED 0 1
   complete
