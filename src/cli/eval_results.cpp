@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+
 #include "run/report/class_metrics.h"
 #include "run/sinks/progress_text.h"
 
@@ -18,7 +20,11 @@ std::string metrics_line(const std::string& part, const Evaluation& evaluation) 
   for (const Metric& metric : metrics_of(evaluation.task)) {
     if (evaluation.classes <= metric.above_classes) continue;
     const std::string text = fmt::format("{} {}  ", metric.label, metric_text(evaluation.*metric.value));
-    (metric.in_epochs ? epochs : more) += metric.in_epochs ? part + " " + text : text;
+    if (metric.in_epochs) {
+      fmt::format_to(std::back_inserter(epochs), "{} {}", part, text);
+    } else {
+      more += text;
+    }
   }
   return without_end_spaces(fmt::format("{}samples {}  {}", epochs, evaluation.samples, more)) + "\n";
 }
