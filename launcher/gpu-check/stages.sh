@@ -272,8 +272,9 @@ stage_tests() {
   need_gpu
   local test
   shopt -s nullglob
+  export TEST_DATA=$root/tests
   for test in "$root"/bin/*_gpu_test "$root"/build/{test,release}/tests/*_gpu_test; do
-    attempt "${test##*/}" 30 "$test" --gtest_brief=1
+    attempt "${test##*/}" 100 "$test" --gtest_brief=1
   done
   ((cases > 0)) || skip "no *_gpu_test here: build the tests with CUDA"
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "lockstep/model_file.h"
 #include "ops/op_case.h"
 #include "ops/op_inputs.h"
@@ -9,8 +11,11 @@
 /// Operations as PyTorch computes them (bench/peers/make_op_references.py).
 namespace lockstep::test {
 
+/// From the folder of the source tree, or, on a machine without it, from that of TEST_DATA.
 inline const ModelFile& torch_references() {
-  static const ModelFile file = ModelFile::read(LOCKSTEP_TEST_DATA "/ops/references.safetensors");
+  const char* const folder = std::getenv("TEST_DATA");
+  static const ModelFile file = ModelFile::read(
+      std::string(folder != nullptr ? folder : LOCKSTEP_TEST_DATA) + "/ops/references.safetensors");
   return file;
 }
 

@@ -27,6 +27,9 @@ ConvExtent extent(const ConvProblem& problem, int in, int out) {
   return {read, 0};
 }
 
+/// "eng41" of "eng41_k2=4".
+std::string_view number_of(std::string_view engine) { return engine.substr(0, engine.find('_')); }
+
 }  // namespace
 
 ConvExtent rows_of(const ConvProblem& problem) {
@@ -73,9 +76,20 @@ std::string describe_backward_weights(const ConvProblem& problem) {
   return "convolution backward weights: " + describe(problem);
 }
 
+bool is_wrong(const ConvProblem& problem, ConvDirection direction, std::string_view engine, bool fft) {
+  if (direction == ConvDirection::forward) return false;
+  // Backward, these take the padding before the first row (or column) for the one after the last.
+  const bool symmetric = rows_of(problem).padding_after == problem.padding &&
+                         columns_of(problem).padding_after == problem.padding;
+  const std::string_view number = number_of(engine);
+  if (!symmetric && (fft || number == "eng1")) return true;
+  // Its sums of depthwise convolutions have an error of 7e-4.
+  return direction == ConvDirection::backward_weights && problem.groups > 1 && number == "eng17";
+}
+
 std::string_view reason_to_avoid(const ConvProblem& problem, std::string_view engine,
                                  std::size_t workspace_bytes) {
-  if (engine.substr(0, engine.find('_')) == "eng0") return "generic: for every problem, slow for most";
+  if (number_of(engine) == "eng0") return "generic: for every problem, slow for most";
   const auto pixels = [&](int height, int width, int channels) {
     return static_cast<std::size_t>(problem.samples) * static_cast<std::size_t>(height * width * channels);
   };

@@ -36,6 +36,13 @@ std::string describe_forward(const ConvProblem& problem, bool bias, bool relu);
 std::string describe_backward_data(const ConvProblem& problem);
 std::string describe_backward_weights(const ConvProblem& problem);
 
+enum class ConvDirection { forward, backward_data, backward_weights };
+
+/// Whether an engine of cuDNN gives wrong results for a problem, by its name ("eng41_k2=4") and whether it
+/// computes by FFT. Source: all engines of cuDNN 9.19 on an H200 beside the definition of a convolution
+/// (tests/ops/cuda_native/engines_test.cpp).
+bool is_wrong(const ConvProblem& problem, ConvDirection direction, std::string_view engine, bool fft);
+
 /// Reason why an engine of cuDNN is probably slow for a problem, by its name ("eng41_k2=4") and workspace;
 /// empty: none.
 std::string_view reason_to_avoid(const ConvProblem& problem, std::string_view engine,

@@ -127,15 +127,25 @@ struct OpenGraph : fe::graph::Graph {
     }
     return text;
   }
+  bool has_note(std::int64_t i, fe::NumericalNote_t note) const {
+    return std::ranges::count(plans.numeric_notes[static_cast<std::size_t>(i)], note) > 0;
+  }
   bool is_wanted(std::int64_t i) { return plans.check_support_at_index(i).is_good(); }
 };
+
+std::string describe_graph(const ConvProblem& problem, ConvDirection direction) {
+  const char* const what = direction == ConvDirection::forward         ? "forward"
+                           : direction == ConvDirection::backward_data ? "backward data"
+                                                                       : "backward weights";
+  return fmt::format("convolution {} of {}", what, describe(problem));
+}
 
 /// Tensors are NHWC in memory, with extents in the order NCHW, and numbered in the order of creation.
 class GraphImpl final : public CudnnGraph {
  public:
-  GraphImpl(const CudnnTarget& target, Type type, std::string what)
-      : target_(target), type_(type), what_(std::move(what)) {
-    graph_.set_io_data_type(storage_of(type))
+  GraphImpl(const CudnnTarget& target, const ConvProblem& problem, ConvDirection direction)
+      : target_(target), problem_(problem), direction_(direction), what_(describe_graph(problem, direction)) {
+    graph_.set_io_data_type(storage_of(type_))
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
     // By default, the frontend loads a CUDA runtime of its own to keep plans alive; here their owner does
@@ -239,6 +249,7 @@ class GraphImpl final : public CudnnGraph {
       if (!graph_.is_wanted(i) || graph_.get_plan_name_at_index(i, name).is_bad()) continue;
       const auto is_same = [&](const Engine& engine) { return engine.name == name; };
       if (std::any_of(engines_.begin(), engines_.end(), is_same)) continue;
+      if (is_wrong(problem_, direction_, name, graph_.has_note(i, fe::NumericalNote_t::FFT))) continue;
       engines_.push_back({name, graph_.notes_of(i)});
       plan_of_.push_back(i);
     }
@@ -247,7 +258,9 @@ class GraphImpl final : public CudnnGraph {
   }
 
   const CudnnTarget& target_;
-  Type type_;
+  ConvProblem problem_;
+  ConvDirection direction_;
+  Type type_ = problem_.type;
   std::string what_;
   OpenGraph graph_;
   std::vector<std::size_t> tensor_bytes_;
@@ -302,8 +315,7 @@ CudnnTarget::~CudnnTarget() = default;
 
 std::unique_ptr<CudnnGraph> conv_forward_graph(const CudnnTarget& target, const ConvProblem& problem,
                                                bool bias, bool relu) {
-  auto impl =
-      std::make_unique<GraphImpl>(target, problem.type, "convolution forward of " + describe(problem));
+  auto impl = std::make_unique<GraphImpl>(target, problem, ConvDirection::forward);
   const ConvTensors sizes(problem);
   const Tensor input = impl->input(sizes.input, storage_of(problem.type), sizes.input_strides);
   const Tensor weight = impl->input(sizes.weight);
@@ -318,8 +330,7 @@ std::unique_ptr<CudnnGraph> conv_forward_graph(const CudnnTarget& target, const 
 }
 
 std::unique_ptr<CudnnGraph> conv_backward_data_graph(const CudnnTarget& target, const ConvProblem& problem) {
-  auto impl =
-      std::make_unique<GraphImpl>(target, problem.type, "convolution backward data of " + describe(problem));
+  auto impl = std::make_unique<GraphImpl>(target, problem, ConvDirection::backward_data);
   const ConvTensors sizes(problem);
   const Tensor grad_output = impl->input(sizes.output);
   const Tensor weight = impl->input(sizes.weight);
@@ -332,8 +343,7 @@ std::unique_ptr<CudnnGraph> conv_backward_data_graph(const CudnnTarget& target, 
 
 std::unique_ptr<CudnnGraph> conv_backward_weights_graph(const CudnnTarget& target,
                                                         const ConvProblem& problem) {
-  auto impl = std::make_unique<GraphImpl>(target, problem.type,
-                                          "convolution backward weights of " + describe(problem));
+  auto impl = std::make_unique<GraphImpl>(target, problem, ConvDirection::backward_weights);
   const ConvTensors sizes(problem);
   const Tensor input = impl->input(sizes.input, storage_of(problem.type), sizes.input_strides);
   const Tensor grad_output = impl->input(sizes.output);
