@@ -39,7 +39,8 @@ TEST(NotFiniteOnGpu, DoesNotDependOnTheStepsThatAreSubmittedTogether) {
   }
 }
 
-/// The NaN of a hidden layer passes ReLU, so that the loss shows it; no loss depends on a running mean.
+/// No loss depends on a running mean. ReLU hides a NaN of one channel from the loss, unless an engine of
+/// cuDNN spreads it over all channels, as one on an H200 does.
 TEST(NotFiniteOnGpu, AParameterEndsTheRunAtTheEndOfTheEpochAtTheLatest) {
   const struct {
     const char* parameter;
@@ -47,8 +48,8 @@ TEST(NotFiniteOnGpu, AParameterEndsTheRunAtTheEndOfTheEpochAtTheLatest) {
     std::vector<std::string> words;
   } cases[] = {
       {"running_mean", DataType::fp32, {"at the end of epoch 1 (step 5)", "running_mean' is not finite"}},
-      {"conv1.weight", DataType::fp32, {"the loss became nan at step 1"}},
-      {"conv1.weight", DataType::bf16, {"the loss became nan at step 1"}}};
+      {"conv1.weight", DataType::fp32, {"try a smaller learning rate"}},
+      {"conv1.weight", DataType::bf16, {"try a smaller learning rate"}}};
   for (const auto& [parameter, type, words] : cases) {
     TrainerOptions chosen = poisoned_options(OnNan::stop);
     chosen.execution.device = DeviceKind::cuda;
