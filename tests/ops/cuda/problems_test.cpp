@@ -160,6 +160,9 @@ TEST(Engine, IsWrongForDepthwiseWeights) {
                       .groups = 8};
   EXPECT_TRUE(is_wrong(problem, backward_weights, "eng17_k25=0", false));
   EXPECT_FALSE(is_wrong(problem, backward_data, "eng17_k25=0", false));
+  problem.type = Type::bf16;
+  EXPECT_FALSE(is_wrong(problem, backward_weights, "eng17_k25=0", false)) << "its results are as exact";
+  problem.type = Type::fp32;
   problem.groups = 1;
   EXPECT_FALSE(is_wrong(problem, backward_weights, "eng17_k25=0", false));
 }
