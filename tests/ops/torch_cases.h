@@ -14,8 +14,8 @@ namespace lockstep::test {
 /// From the folder of the source tree, or, on a machine without it, from that of TEST_DATA.
 inline const ModelFile& torch_references() {
   const char* const folder = std::getenv("TEST_DATA");
-  static const ModelFile file = ModelFile::read(
-      std::string(folder != nullptr ? folder : LOCKSTEP_TEST_DATA) + "/ops/references.safetensors");
+  static const ModelFile file = ModelFile::read(std::string(folder != nullptr ? folder : LOCKSTEP_TEST_DATA) +
+                                                "/ops/references.safetensors");
   return file;
 }
 
