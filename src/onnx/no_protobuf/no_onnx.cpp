@@ -6,8 +6,7 @@ namespace lockstep {
 namespace {
 
 [[noreturn]] void refuse_onnx() {
-  throw Error(Category::resource,
-              "this program was built without protobuf, which ONNX models need: " LOCKSTEP_ONNX_MISSING);
+  throw Error(Category::resource, "this program was built without ONNX: " LOCKSTEP_ONNX_MISSING);
 }
 
 }  // namespace

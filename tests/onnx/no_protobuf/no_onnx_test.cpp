@@ -10,8 +10,7 @@ namespace lockstep {
 namespace {
 
 TEST(WithoutProtobuf, CommandsSayWhatIsMissing) {
-  const std::string message =
-      "this program was built without protobuf, which ONNX models need: " LOCKSTEP_ONNX_MISSING;
+  const std::string message = "this program was built without ONNX: " LOCKSTEP_ONNX_MISSING;
   const auto network = make_model("mlp:2", {1, 2, 2}, 3);
   expect_error(Category::resource, {message},
                [&] { export_onnx("m.onnx", *network, test::random_model(*network), {}); });
