@@ -147,8 +147,11 @@ void check_place(const TrainOptions& options) {
   const std::string because = fmt::format(" ({} none)", flag_of(&OutputOptions::run_directory));
   std::string idle = options.resume == "auto" ? "resume" : "";
   if (options.output.tensorboard) idle = "tensorboard";
-  for (const OptionText& text : texts_of(options.checkpoints)) {
-    if (!text.is_default()) idle = text.field.name;
+  // Those of a run that is named may be its recorded ones.
+  if (options.resume.empty() || options.resume == "auto") {
+    for (const OptionText& text : texts_of(options.checkpoints)) {
+      if (!text.is_default()) idle = text.field.name;
+    }
   }
   if (options.training.on_nan == OnNan::rollback) {
     throw Error(Category::usage, "rollback needs checkpoints, but nothing is kept" + because, "on-nan");
