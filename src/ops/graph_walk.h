@@ -6,6 +6,7 @@
 
 #include "ops/op_memory.h"
 #include "ops/plan_layout.h"
+#include "ops/traffic.h"
 
 namespace lockstep {
 
@@ -26,6 +27,7 @@ struct Pass {
 ///   void clear(pass, float* first, elements)
 ///   void add(pass, node, Element* sum, const Element* more)  adds `more` to the gradient of a node's output
 ///   bool adds_later(node, input)         whether another operation adds this contribution
+///   WorkspaceBytes needed_bytes()        memory of its operations
 ///   void finish_node(pass, node)         called after backward of every node, with and without gradients
 template <class Plan>
 class GraphWalk {
@@ -36,6 +38,10 @@ class GraphWalk {
   NodeRange all() const { return {1, nodes()}; }
   NodeRange all_and_loss() const { return {1, nodes() + 1}; }
   const GradientFlow& gradients() const { return flow_; }
+  /// Memory that each node moves for the largest micro-batch.
+  std::vector<NodeTraffic> traffic() const {
+    return count_traffic(graph_, layout_, flow_, plan().needed_bytes().nodes);
+  }
 
  protected:
   GraphWalk(Graph graph, const ArenaLayout& layout, const PlanOptions& options)

@@ -95,6 +95,8 @@ class JsonResults : public testing::Test {
           {"/operations/0/name", "share\n(\\w+)"},
           {"/operations/0/parameters", "share\n\\w+ .* 20x12x12 +(\\d+) "},
           {"/operations/0/forward/seconds", "share\n\\w+ .* 20x12x12 +\\d+ +([\\d.]+) ", true},
+          {"/operations/0/forward/limit", "share\n\\w+ .* 20x12x12 +\\d+ +[\\d.]+ +[\\d.]+ +(\\w+) "},
+          {"/limits/flop_per_s", "can do (\\d+) GFLOP/s", true},
           {"/sum_seconds", "of the sum of ([\\d.]+) us", true},
           {"/in_one_go_seconds", "in one go +([\\d.]+) us", true}}},
         {"bench allreduce",

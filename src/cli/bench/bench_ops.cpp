@@ -19,14 +19,19 @@ namespace {
 /// Cost of a node in one direction, forward or backward.
 struct Direction {
   double seconds = 0.0;
-  double flop = 0.0;  ///< floating-point operations of the whole micro-batch
+  double flop = 0.0;           ///< floating-point operations of the whole micro-batch
+  double bytes = 0.0;          ///< that it must move at least
+  std::string limit = {};      ///< the nearest limit of a thread; empty: not known
+  double limit_seconds = 0.0;  ///< that the nearest limit allows; 0: not known
 
   void add(const Direction& other) {
     seconds += other.seconds;
     flop += other.flop;
+    bytes += other.bytes;
+    limit_seconds += other.limit_seconds;
   }
 };
-LOCKSTEP_MEMBERS(Direction, seconds, flop)
+LOCKSTEP_MEMBERS(Direction, seconds, flop, bytes, limit, limit_seconds)
 
 struct Row {
   std::string name = {};
@@ -49,9 +54,10 @@ struct OperationResults {
   double sum_seconds = 0.0;
   double in_one_go_seconds = 0.0;
   double prepare_seconds = 0.0;  ///< once a step, to bring parameters into the operations' form
+  std::optional<ThreadLimits> limits = {};
 };
 LOCKSTEP_MEMBERS(OperationResults, processor, dtype, samples, batch, operations, sum_seconds,
-                 in_one_go_seconds, prepare_seconds)
+                 in_one_go_seconds, prepare_seconds, limits)
 
 /// One micro-batch of a network, compiled for training, on one executor of this rank. Its operations run one
 /// by one, on the values that a run of all operations left.
@@ -69,6 +75,8 @@ class CompiledMicroBatch {
         plan_{.samples = static_cast<int>(samples_), .nodes_apart = true},
         compiled_(backend().compile(graph_, layout_, plan_)),
         flow_(compiled_->gradients()),
+        traffic_(compiled_->traffic()),
+        limits_(backend().measure_limits()),
         runner_(compiled_->make_runner(loader_, {})),
         parameters_(session_.device().allocate(layout_.elements * sizeof(float))),
         gradients_(session_.device().allocate(layout_.elements * sizeof(float))),
@@ -86,6 +94,7 @@ class CompiledMicroBatch {
   std::uint32_t samples() const { return samples_; }
   Backend& backend() const { return session_.backend(); }
   std::size_t nodes() const { return graph_.nodes.size(); }
+  const std::optional<ThreadLimits>& limits() const { return limits_; }
 
   Row measure_node(std::size_t node) {
     Row row = describe_node(node);
@@ -96,6 +105,10 @@ class CompiledMicroBatch {
       row.backward->seconds = measure(
           [this, alone](Stream& stream) { runner_->backward(stream, alone, parameters(), gradients()); });
     }
+    if (limits_) {
+      find_limit(row.forward);
+      if (row.backward) find_limit(*row.backward);
+    }
     return row;
   }
 
@@ -104,10 +117,9 @@ class CompiledMicroBatch {
     return {.name = "loss",
             .operation = "cross_entropy",
             .output = "1",
-            .forward = {measure([this](Stream& stream) {
+            .forward = {.seconds = measure([this](Stream& stream) {
                           run_forward(stream, {nodes(), nodes() + 1});
-                        }),
-                        0.0}};
+                        })}};
   }
 
   /// Measures all nodes and the loss, forward and backward, in one program.
@@ -144,9 +156,18 @@ class CompiledMicroBatch {
       row.parameters += trained_parameters(network_, layer);
       row.forward.flop += 2.0 * samples_ * static_cast<double>(multiply_adds(network_, layer));
     }
+    row.forward.bytes = traffic_[node].forward;
     const int gradients = 1 + (std::ranges::any_of(flow_.contributions[node], &Contribution::wanted) ? 1 : 0);
-    if (flow_.needed[node]) row.backward = {.flop = gradients * row.forward.flop};
+    if (flow_.needed[node]) {
+      row.backward = {.flop = gradients * row.forward.flop, .bytes = traffic_[node].backward};
+    }
     return row;
+  }
+
+  void find_limit(Direction& direction) const {
+    const NearestLimit nearest = nearest_limit(*limits_, direction.flop, direction.bytes);
+    direction.limit = nearest.name;
+    direction.limit_seconds = nearest.seconds;
   }
 
   void run_forward(Stream& stream, NodeRange range) {
@@ -206,6 +227,8 @@ class CompiledMicroBatch {
   PlanOptions plan_;
   std::unique_ptr<CompiledGraph> compiled_;
   GradientFlow flow_;
+  std::vector<NodeTraffic> traffic_;
+  std::optional<ThreadLimits> limits_;
   std::unique_ptr<LeafRunner> runner_;
   Buffer parameters_, gradients_, result_;
   ProgramTimer timer_;
@@ -213,14 +236,17 @@ class CompiledMicroBatch {
 
 std::string number(double value, bool there) { return there ? fmt::format("{:.1f}", value) : ""; }
 
-/// Microseconds and GFLOP/s.
+/// Microseconds, GFLOP/s, and the share of the nearest limit that is reached.
 std::string cells(const Direction& direction) {
-  return fmt::format("  {:>11}  {:>8}", number(direction.seconds * 1e6, true),
-                     number(direction.flop / direction.seconds * 1e-9, direction.flop > 0.0));
+  return fmt::format("  {:>11}  {:>8}  {:>6}  {:>6}", number(direction.seconds * 1e6, true),
+                     number(direction.flop / direction.seconds * 1e-9, direction.flop > 0.0), direction.limit,
+                     direction.limit_seconds > 0.0
+                         ? fmt::format("{:.0f} %", 100.0 * direction.limit_seconds / direction.seconds)
+                         : "");
 }
 
 std::string text_of(const Row& row, std::size_t name_width, std::size_t operation_width, double all_seconds) {
-  return fmt::format("{:<{}}  {:<{}}  {:>11}  {:>10}{}{:<23}  {:>5.1f} %\n", row.name, name_width,
+  return fmt::format("{:<{}}  {:<{}}  {:>11}  {:>10}{}{:<39}  {:>5.1f} %\n", row.name, name_width,
                      row.operation, operation_width, row.output,
                      row.parameters == 0 ? "" : std::to_string(row.parameters), cells(row.forward),
                      row.backward ? cells(*row.backward) : "", 100.0 * row.seconds() / all_seconds);
@@ -243,12 +269,22 @@ std::string table_of(const std::vector<Row>& rows) {
     name_width = std::max(name_width, row.name.size());
     operation_width = std::max(operation_width, row.operation.size());
   }
-  std::string text = fmt::format("{:<{}}  {:<{}}  {:>11}  {:>10}  {:>11}  {:>8}  {:>11}  {:>8}  {:>7}\n",
-                                 "node", name_width, "operation", operation_width, "output", "parameters",
-                                 "forward us", "GFLOP/s", "backward us", "GFLOP/s", "share");
+  std::string text =
+      fmt::format("{:<{}}  {:<{}}  {:>11}  {:>10}  {:>11}  {:>8}  {:>14}  {:>11}  {:>8}  {:>14}  {:>7}\n",
+                  "node", name_width, "operation", operation_width, "output", "parameters", "forward us",
+                  "GFLOP/s", "of limit", "backward us", "GFLOP/s", "of limit", "share");
   const Row sum = sum_of(rows);
   for (const Row& row : rows) text += text_of(row, name_width, operation_width, sum.seconds());
   return text + text_of(sum, name_width, operation_width, sum.seconds());
+}
+
+std::string text_of(const ThreadLimits& limits) {
+  std::string text = fmt::format("a thread can do {:.0f} GFLOP/s (fma), and move", limits.flop_per_s * 1e-9);
+  for (const MemoryLimit& memory : limits.memory) {
+    text += fmt::format("{} {:.0f} GB/s ({})", &memory == &limits.memory.front() ? "" : ",",
+                        memory.bytes_per_s * 1e-9, memory.name);
+  }
+  return text + "\n";
 }
 
 std::string text_of(const OperationResults& results) {
@@ -256,7 +292,7 @@ std::string text_of(const OperationResults& results) {
       fmt::format("processor {}  {}  one micro-batch of {} samples (batch {} = {})\n", results.processor,
                   name_of(results.dtype), results.samples, results.batch,
                   counted(results.batch / results.samples, "micro-batch")) +
-      table_of(results.operations) +
+      (results.limits ? text_of(*results.limits) : "") + table_of(results.operations) +
       fmt::format("in one go    {:.1f} us, {:.0f} % of the sum of {:.1f} us\n",
                   results.in_one_go_seconds * 1e6, 100.0 * results.in_one_go_seconds / results.sum_seconds,
                   results.sum_seconds * 1e6);
@@ -292,6 +328,7 @@ int bench_ops(World& world, const BenchOptions& options) {
   results.sum_seconds = sum_of(results.operations).seconds();
   results.in_one_go_seconds = micro_batch.measure_in_one_go();
   results.prepare_seconds = micro_batch.measure_prepare();
+  results.limits = micro_batch.limits();
   ResultPrinter(options.results, world.rank() == 0).print(results);
   return 0;
 }

@@ -1,6 +1,5 @@
 #include "device/cpu/pinning.h"
 
-#include <hwloc.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <memory>
 
 #include "device/cpu/cpu_device.h"
+#include "device/cpu/topology.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -16,24 +16,10 @@
 namespace lockstep {
 namespace {
 
-struct DestroyTopology {
-  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
-};
-using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
-
 struct FreeBitmap {
   void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
 };
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
-
-Topology load_topology() {
-  hwloc_topology_t topology = nullptr;
-  if (hwloc_topology_init(&topology) != 0) {
-    return nullptr;
-  }
-  Topology owner(topology);
-  return hwloc_topology_load(topology) == 0 ? std::move(owner) : nullptr;
-}
 
 struct Cores {
   std::vector<int> processors;  ///< first logical processor of every core that the process may run on

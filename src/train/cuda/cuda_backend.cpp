@@ -57,6 +57,7 @@ class CudaCompiledGraph final : public CompiledGraph {
         dataset != nullptr ? make_device_feed(options, *dataset, log) : make_host_feed(options));
   }
   GradientFlow gradients() const override { return plan_->gradients(); }
+  std::vector<NodeTraffic> traffic() const override { return plan_->traffic(); }
 
  private:
   Device& device_;

@@ -2,13 +2,17 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/step_state.h"
 #include "device/device.h"
 #include "gradient/summation.h"
 #include "lockstep/execution.h"
 #include "ops/plan_layout.h"
+#include "ops/thread_limits.h"
+#include "ops/traffic.h"
 #include "optim/arena_update.h"
 #include "train/step/leaf_runner.h"
 #include "train/step/step_table.h"
@@ -24,6 +28,8 @@ class CompiledGraph {
   virtual std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) = 0;
   /// Gradients that backward computes, by node of the compiled graph; a device may omit some nodes.
   virtual GradientFlow gradients() const = 0;
+  /// Memory that each node of the compiled graph moves for the largest micro-batch.
+  virtual std::vector<NodeTraffic> traffic() const = 0;
 };
 
 /// Device-specific part of a step. Each kind of device has a file of its own; shared code never asks which it
@@ -44,6 +50,8 @@ class Backend {
   virtual int threads() const = 0;
   /// Name of the processor: an instruction set, or that of a GPU.
   virtual std::string name() const = 0;
+  /// Limits of one thread, measured by this call; none on a GPU.
+  virtual std::optional<ThreadLimits> measure_limits() { return std::nullopt; }
   /// Engines of the GPU library by operation, as the text of a plan file (JSON); empty: there is no choice of
   /// engines.
   virtual std::string engines() const { return {}; }

@@ -10,6 +10,7 @@
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "ops/cpu/cpu_plan.h"
+#include "ops/cpu/measure_limits.h"
 #include "train/session/backend.h"
 #include "train/step/outcome.h"
 
@@ -104,6 +105,7 @@ class CpuCompiledGraph final : public CompiledGraph {
     return std::make_unique<CpuLeafRunner>(device_, plan_, loader);
   }
   GradientFlow gradients() const override { return plan_.gradients(); }
+  std::vector<NodeTraffic> traffic() const override { return plan_.traffic(); }
 
  private:
   /// Checks that the workspaces fit into memory. As memory is allocated on first write, a signal would
@@ -148,6 +150,7 @@ class CpuBackend final : public Backend {
   }
   int threads() const override { return threads_; }
   std::string name() const override { return cpu::level_name(level_); }
+  std::optional<ThreadLimits> measure_limits() override { return cpu::measure_limits(level_, *device_); }
 
  private:
   std::unique_ptr<Device> device_;

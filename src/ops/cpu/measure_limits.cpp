@@ -1,0 +1,79 @@
+#include "ops/cpu/measure_limits.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <span>
+
+#include "device/cpu/caches.h"
+#include "ops/cpu/kernels/limits.h"
+#include "ops/cpu/op.h"
+
+namespace lockstep::cpu {
+namespace {
+
+/// Sizes of the arrays together: of a cache half, of the memory four times the largest cache. Where that is
+/// very large, as on machines whose cache is shared by many cores, the largest size.
+constexpr std::size_t largest_arrays = std::size_t{384} << 20;
+
+/// Shortest time of several runs, since other work on the machine only makes them longer.
+double shortest(int runs, const std::function<void()>& run) {
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < runs; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return best;
+}
+
+double flop_per_s(const LimitKernels& kernels) {
+  constexpr std::int64_t rounds = 200'000;  // about 2 ms
+  alignas(64) float sums[lanes] = {};
+  double flop = 0.0;
+  const double seconds = shortest(20, [&] { flop = kernels.multiply_add(rounds, sums); });
+  return flop / seconds;
+}
+
+/// Bytes/s of a triad whose three arrays have `bytes` together. It is repeated for about a millisecond.
+double bytes_per_s(const LimitKernels& kernels, std::size_t bytes, std::span<float> memory) {
+  const std::size_t pixels = std::max<std::size_t>(1, bytes / (3 * lanes * sizeof(float)));
+  const std::size_t repeats = std::max<std::size_t>(1, (std::size_t{16} << 20) / bytes);
+  float* const a = memory.data();
+  const double seconds = shortest(10, [&] {
+    for (std::size_t i = 0; i < repeats; ++i) {
+      kernels.triad(pixels, a, a + pixels * lanes, a + 2 * pixels * lanes);
+    }
+  });
+  return static_cast<double>(3 * lanes * sizeof(float) * pixels * repeats) / seconds;
+}
+
+ThreadLimits measure(const LimitKernels& kernels, std::span<const Cache> caches, std::span<float> memory) {
+  ThreadLimits limits{.flop_per_s = flop_per_s(kernels)};
+  for (const Cache& cache : caches) {
+    if (cache.bytes >= memory.size_bytes()) break;
+    limits.memory.push_back({cache.name, cache.bytes, bytes_per_s(kernels, cache.bytes / 2, memory)});
+  }
+  limits.memory.push_back({"memory", 0, bytes_per_s(kernels, memory.size_bytes(), memory)});
+  return limits;
+}
+
+}  // namespace
+
+ThreadLimits measure_limits(Level level, Device& device) {
+  const LimitKernels& kernels = limit_kernels(level);
+  const std::vector<Cache> caches = data_caches();
+  const std::size_t wanted = caches.empty() ? largest_arrays : 4 * caches.back().bytes;
+  const Buffer memory = device.allocate(std::min(wanted, largest_arrays));
+  std::ranges::fill(memory.floats(), 1.0F);
+  Stream& stream = *device.streams()[0];
+  ThreadLimits limits;
+  device
+      .record(
+          [&] { stream.call([&] { limits = measure(kernels, caches, memory.floats()); }, Phase::forward); })
+      ->run();
+  return limits;
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,47 @@
+#include <gtest/gtest.h>
+
+#include "ops/cpu/cpu_plan.h"
+#include "ops/cpu/level.h"
+#include "ops/thread_limits.h"
+
+namespace lockstep::test {
+namespace {
+
+const ThreadLimits limits{.flop_per_s = 100e9,
+                          .memory = {{"L1", 32'000, 200e9}, {"L2", 1'000'000, 50e9}, {"memory", 0, 10e9}}};
+
+TEST(NearestLimit, IsOfTheArithmeticOrOfTheSmallestCacheThatHoldsTheData) {
+  struct Case {
+    double flop, bytes;
+    const char* name;
+    double seconds;
+  };
+  for (const Case& each :
+       {Case{1e6, 32'000, "fma", 1e-5}, Case{1e3, 32'000, "L1", 1.6e-7}, Case{1e3, 33'000, "L2", 6.6e-7},
+        Case{1e6, 2e6, "memory", 2e-4}, Case{1e8, 2e6, "fma", 1e-3}, Case{0.0, 1e6, "L2", 2e-5}}) {
+    const NearestLimit nearest = nearest_limit(limits, each.flop, each.bytes);
+    EXPECT_EQ(nearest.name, each.name) << each.bytes;
+    EXPECT_DOUBLE_EQ(nearest.seconds, each.seconds) << each.bytes;
+  }
+}
+
+/// Values of 16 samples. Input 3x4x4: 3,072 bytes; convolution and its gradient 8x4x4: 8,192 bytes, and a
+/// mask of 256 bytes for ReLU; linear 5: 320 bytes. Parameters: 216 + 8 floats, and 640 + 5 in 656.
+TEST(Traffic, CountsEachTensorOnce) {
+  Network network({3, 4, 4});
+  const Value x = relu(conv2d(network.input(), {.channels = 8, .kernel = 3, .padding = 1}));
+  network.output(linear(flatten(x), 5));
+  const Graph graph = build_graph(network);
+  const cpu::CpuPlan plan(graph, layout_arena(network.parameters()), {.samples = 16}, cpu::best_level());
+  const std::vector<NodeTraffic> traffic = plan.traffic();
+  constexpr double image = 3 * 4 * 4 * 64, hidden = 8 * 4 * 4 * 64, mask = 8 * 4 * 4 * 2, out = 5 * 64;
+  constexpr double filters = (224 + 16) * 4, matrix = (640 + 16) * 4;
+  ASSERT_EQ(traffic.size(), 4U);
+  EXPECT_EQ(traffic[1].forward, image + hidden + mask + filters);
+  EXPECT_EQ(traffic[1].backward, image + hidden + mask + 2 * filters);  // without a gradient of the image
+  EXPECT_EQ(traffic[3].forward, hidden + out + matrix);
+  EXPECT_EQ(traffic[3].backward, 2 * hidden + out + 2 * matrix);
+}
+
+}  // namespace
+}  // namespace lockstep::test
