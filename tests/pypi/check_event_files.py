@@ -96,9 +96,16 @@ def check_confusion(events, lines):
     return len(matrices)
 
 
+def event_file(folder):
+    """The last one; the earlier ones are empty."""
+    *earlier, last = sorted(folder.glob("events.out.tfevents.*"))
+    assert all(file.stat().st_size == 0 for file in earlier), earlier
+    return last
+
+
 def check_torn_file(folder, whole):
     """A writer that was killed in the middle of a record hides none of the records before it."""
-    (file,) = folder.glob("events.out.tfevents.*")
+    file = event_file(folder)
     with tempfile.TemporaryDirectory() as copy:
         torn = pathlib.Path(copy) / file.name
         shutil.copy(file, torn)

@@ -17,6 +17,12 @@ namespace {
                                                        std::generic_category().message(reason)));
 }
 
+[[noreturn]] void fail_changing(const std::filesystem::path& path, const char* action) {
+  const int reason = errno;
+  throw Error(Category::resource, fmt::format("{}: cannot {}: {}", path.string(), action,
+                                              std::generic_category().message(reason)));
+}
+
 /// Number of files, sockets and the like that this process has open; 0: unknown.
 std::size_t open_files() {
   std::vector<std::string> names;
@@ -118,10 +124,12 @@ std::string read_text(const std::filesystem::path& path, std::size_t max_bytes) 
 }
 
 void remove_file(const std::filesystem::path& path) {
-  if (files().unlink(path) == 0 || errno == ENOENT) return;
-  const int reason = errno;
-  throw Error(Category::resource,
-              fmt::format("{}: cannot remove: {}", path.string(), std::generic_category().message(reason)));
+  if (files().unlink(path) != 0 && errno != ENOENT) fail_changing(path, "remove");
+}
+
+void empty_file(const std::filesystem::path& path) {
+  const FileDescriptor file = FileDescriptor::open(path, O_WRONLY | O_TRUNC);
+  if (file.get() < 0 && errno != ENOENT) fail_changing(path, "empty");
 }
 
 }  // namespace lockstep

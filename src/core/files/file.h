@@ -100,4 +100,7 @@ std::string read_text(const std::filesystem::path& path, std::size_t max_bytes);
 /// path and reason.
 void remove_file(const std::filesystem::path& path);
 
+/// Cuts a file to no bytes. Errors as those of remove_file.
+void empty_file(const std::filesystem::path& path);
+
 }  // namespace lockstep

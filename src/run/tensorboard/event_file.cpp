@@ -98,9 +98,14 @@ EventFile::EventFile(const std::filesystem::path& folder, const RunRecord& recor
   append_record(pending_, summary_of("environment", record.environment), start);
   for_each_event(record, [&](const RunEvent& event, double seconds) { add(event, start + seconds); });
   flush();
+  std::vector<std::filesystem::path> earlier;
   for (const std::string& name : list_folder(folder)) {
-    if (number_of(name) && folder / name != path_) remove_file(folder / name);
+    if (number_of(name) && folder / name != path_) earlier.push_back(folder / name);
   }
+  for (const std::filesystem::path& file : earlier) empty_file(file);
+  constexpr std::size_t most_empty = 100;
+  earlier.resize(earlier.size() - std::min(earlier.size(), most_empty));
+  for (const std::filesystem::path& file : earlier) remove_file(file);
 }
 
 void EventFile::add(const RunEvent& event, double time) { append_record(pending_, summary_of(event), time); }

@@ -13,10 +13,11 @@ namespace lockstep::tensorboard {
 /// file and reason.
 class EventFile {
  public:
-  /// Writes the events of `record` to a new file in `folder`, which is created, and then removes the files
+  /// Writes the events of `record` to a new file in `folder`, which is created, and then empties the files
   /// that lockstep wrote there before. TensorBoard, which may be running, drops what it has read from them.
-  /// Metrics.jsonl has no times of day: those of the events are counted back from `end`, that of the last one
-  /// in seconds since 1970, by the seconds of steps or epochs.
+  /// It does not continue with the new file if the one that it reads is gone, so only old empty ones are
+  /// removed. Metrics.jsonl has no times of day: those of the events are counted back from `end`, that of the
+  /// last one in seconds since 1970, by the seconds of steps or epochs.
   EventFile(const std::filesystem::path& folder, const RunRecord& record, double end);
 
   const std::filesystem::path& path() const { return path_; }

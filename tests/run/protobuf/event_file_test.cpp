@@ -51,11 +51,13 @@ double time_of(const std::string& message) {
   return time;
 }
 
-/// Messages of the only event file in `folder`.
+/// Messages of the last event file in `folder`; the earlier ones are empty.
 test::Words messages_in(const std::filesystem::path& folder) {
   const std::vector<std::string> names = list_folder(folder);
-  EXPECT_EQ(names.size(), 1U);
-  const std::vector<std::byte> bytes = read_file(folder / names.at(0));
+  for (std::size_t i = 0; i + 1 < names.size(); ++i) {
+    EXPECT_EQ(std::filesystem::file_size(folder / names[i]), 0U) << names[i];
+  }
+  const std::vector<std::byte> bytes = read_file(folder / names.at(names.size() - 1));
   return messages_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
@@ -135,9 +137,11 @@ TEST(EventFile, ContinuesAfterAKillWithoutGapsAndDuplicates) {
     resumed.rethrow();
   }
   const std::vector<std::string> names = list_folder(run.tensorboard());
-  ASSERT_EQ(names.size(), 2U);
+  ASSERT_EQ(names.size(), 3U);
   EXPECT_EQ(names[0], "events.out.tfevents.1.other");
-  EXPECT_GT(names[1], before) << "TensorBoard reads the files of a folder in this order";
+  EXPECT_EQ(contents(run.tensorboard() / names[0]), "of another program");
+  EXPECT_EQ(names[1], before) << "a TensorBoard that reads it looks for the next one";
+  EXPECT_GT(names[2], before) << "TensorBoard reads the files of a folder in this order";
   std::filesystem::remove(run.tensorboard() / names[0]);
   expect_equals_record(run);
   EXPECT_EQ(messages_in(run.tensorboard()).size(), 2U + 8 + 4);
@@ -159,6 +163,13 @@ TEST(EventFile, ContinuesAfterARollback) {
   recorder.rethrow();
   expect_equals_record(run);
   EXPECT_EQ(messages_in(run.tensorboard()).size(), 2U + 8 + 4);
+}
+
+TEST(EventFile, OldEmptyFilesAreRemoved) {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 110; ++i) EventFile(folder / "logs", {}, 1000.0);
+  EXPECT_EQ(list_folder(folder / "logs").size(), 101U);
+  EXPECT_EQ(messages_in(folder / "logs").size(), 2U);
 }
 
 TEST(EventFile, TimesAreCountedBackFromTheLastChange) {
