@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/printable.h"
 #include "graph/graph.h"
 #include "graph/summary.h"
 #include "ops/cpu/cpu_plan.h"
@@ -49,10 +50,10 @@ std::string layer_table(const NetworkSummary& network) {
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text + fmt::format(
-                    "{} layers in {} operations, {} parameters, {:.3f} MFLOPs forward per image (a "
+                    "{} in {}, {} parameters, {:.3f} MFLOPs forward per image (a "
                     "multiply-add is 2)\n",
-                    network.layers.size(), network.operations, network.parameters,
-                    static_cast<double>(network.flop) / 1e6);
+                    counted(network.layers.size(), "layer"), counted(network.operations, "operation"),
+                    network.parameters, static_cast<double>(network.flop) / 1e6);
 }
 
 std::string memory_table(const NetworkSummary& network) {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 
+#include "core/printable.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
 
@@ -35,8 +36,9 @@ void check_sizes(const LayerContext& layer, std::span<const Parameter> parameter
 void check_inputs(const Operation& operation, const LayerContext& layer) {
   const auto [min, max] = inputs_of(operation);
   if (layer.inputs.size() >= min && layer.inputs.size() <= max) return;
-  const std::string wanted = min == max ? fmt::format("{}", min) : fmt::format("{} to {}", min, max);
-  layer.refuse(fmt::format("takes {} inputs, not {}", wanted, layer.inputs.size()));
+  const std::string wanted =
+      min == max ? counted(min, "input") : fmt::format("{} to {}", min, counted(max, "input"));
+  layer.refuse(fmt::format("takes {}, not {}", wanted, layer.inputs.size()));
 }
 
 /// Whether the operation's options have a name for its parameters.

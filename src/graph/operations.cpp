@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -32,7 +33,7 @@ int count_places(const LayerContext& layer, std::int64_t size, const SlidingWind
   const std::int64_t reach = static_cast<std::int64_t>(dilation) * (kernel - 1) + 1;
   const std::int64_t padded = size + 2 * static_cast<std::int64_t>(padding);
   if (padded < reach) {
-    layer.refuse(fmt::format("a window of {} does not fit into {} pixels", reach, padded));
+    layer.refuse(fmt::format("a window of {} does not fit into {}", reach, counted(padded, "pixel")));
   }
   std::int64_t count = (padded - reach + (ceil_mode ? stride - 1 : 0)) / stride + 1;
   if (ceil_mode && (count - 1) * stride >= size + padding) {

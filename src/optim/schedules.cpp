@@ -79,7 +79,7 @@ void check(const ScheduleOptions& options, double base, int epochs) {
   }
   if (epochs > 0 && options.warmup_epochs >= epochs) {
     throw Error(Category::usage,
-                fmt::format("{} epochs of warm-up do not fit into {} epochs", options.warmup_epochs, epochs),
+                fmt::format("{} is not less than the number of epochs, {}", options.warmup_epochs, epochs),
                 "warmup-epochs");
   }
   const auto largest = static_cast<float>(base);  // steps use the base rate rounded to float

@@ -23,7 +23,8 @@ constexpr int lanes = 16;  ///< samples that a CPU computes at once
 void check_rank_weights(const std::vector<double>& weights, int ranks) {
   if (weights.empty()) return;
   if (weights.size() != static_cast<std::size_t>(ranks)) {
-    refuse("rank-weights", fmt::format("{} weights were given for {} ranks", weights.size(), ranks));
+    refuse("rank-weights", fmt::format("{} for {}: give one for each", counted(weights.size(), "weight"),
+                                       counted(ranks, "rank")));
   }
   if (std::ranges::none_of(weights, [](double weight) { return weight > 0.0; })) {
     refuse("rank-weights", "one of the ranks' weights must be above 0");
@@ -59,11 +60,11 @@ void check_ranks(const BatchOptions& batch, int ranks) {
 }
 
 std::string describe(Shape shape, int outputs, Task task) {
-  const char* const what = task == Task::classification ? "classes"
-                           : task == Task::multilabel   ? "labels"
-                           : outputs == 1               ? "number to predict"
-                                                        : "numbers to predict";
-  return fmt::format("{}x{}x{} images and {} {}", shape.channels, shape.height, shape.width, outputs, what);
+  const char* const what = task == Task::classification ? "class"
+                           : task == Task::multilabel   ? "label"
+                                                        : "number";
+  return fmt::format("{}x{}x{} images and {}{}", shape.channels, shape.height, shape.width,
+                     counted(outputs, what), task == Task::regression ? " to predict" : "");
 }
 
 }  // namespace
@@ -123,8 +124,8 @@ void check_options(const TrainerOptions& options, int ranks, std::uint64_t train
     refuse("lr", fmt::format("{}, scaled to the batch size, is not finite", options.learning_rate));
   }
   if (options.drop_last && train_size < static_cast<std::uint64_t>(options.batch.size)) {
-    refuse("drop-last", fmt::format("dropping the last short batch of {} leaves none of the {} samples",
-                                    options.batch.size, train_size));
+    refuse("drop-last", fmt::format("dropping the last short batch of {} leaves none of {}",
+                                    options.batch.size, counted(train_size, "sample")));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/printable.h"
 #include "core/process/process.h"
 
 namespace lockstep {
@@ -146,7 +147,7 @@ class Judge {
   }
   Verdict describe_difference(const Ranks& minority, const CollectiveCall& call) const {
     const auto text = [](const CollectiveCall& made) {
-      return describe(made) + (made.bytes > 0 ? fmt::format(" of {} bytes", made.bytes) : "");
+      return describe(made) + (made.bytes > 0 ? fmt::format(" of {}", counted(made.bytes, "byte")) : "");
     };
     const Ranks others = entered(minority[0], call, false);
     const auto theirs = std::ranges::find_if(state(others[0]).recent(), [&](const CollectiveCall& made) {

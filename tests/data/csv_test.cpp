@@ -166,7 +166,7 @@ TEST(CsvTable, BadRowsNameLineAndColumn) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "t.csv: is empty"},
       {"x,label\n", "t.csv: no rows after the header"},
-      {"x,label\n1,a\n2\n", "t.csv: line 3: 1 fields, the header has 2"},
+      {"x,label\n1,a\n2\n", "t.csv: line 3: 1 field, the header has 2"},
       {"x,label\n1,a,b\n", "t.csv: line 2: 3 fields, the header has 2"},
       {"x,label\n1,\n", "t.csv: line 2, column 'label': no label"},
       {"x,x,label\n1,2,a\n", "t.csv: line 1: two columns are called 'x'"},
@@ -274,7 +274,7 @@ TEST(CsvDataset, TestTablesThatDoNotFit) {
        "t.csv: line 1: columns of the training rows are missing: 'x', 'label'; did you mean "
        "Label?"},
       {"x,label\n", "t.csv: no rows after the header"},
-      {"x,label\n1\n", "t.csv: line 2: 1 fields, the header has 2"},
+      {"x,label\n1\n", "t.csv: line 2: 1 field, the header has 2"},
       {"x,label\none,a\n", "t.csv: line 2, column 'x': 'one' is not a finite number"}};
   for (const auto& [test, message] : cases) {
     expect_error(Category::data, {message}, [&, &test = test] { csv_datasets(train, test); });

@@ -86,7 +86,7 @@ TEST(IdxDataset, HeadersThatDoNotFit) {
   expect_bad({.labels = idx({2, 1}, "ab")}, {"train-labels-idx1-ubyte: magic number 0x00000802"});
   expect_bad({.images = gzip(idx({3, 2, 3}, "abcdefABCDEF")), .extension = ".gz"},
              {"train-images-idx3-ubyte.gz: header promises 3x2x3 bytes, file holds 12 after decompression"});
-  expect_bad({.labels = idx({3}, "\1\2\3")}, {"train-labels-idx1-ubyte: 3 labels for the 2 images of "});
+  expect_bad({.labels = idx({3}, "\1\2\3")}, {"train-labels-idx1-ubyte: 3 labels for 2 images of "});
   expect_bad({.images = idx({2, 3, 2}, "abcdefABCDEF")}, {"images of 3x2 pixels, tiny has 2x3"});
   expect_bad({.images = idx({0, 2, 3}, ""), .labels = idx({0}, "")},
              {"train-images-idx3-ubyte: holds no images"});

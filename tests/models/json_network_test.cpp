@@ -245,7 +245,7 @@ const std::vector<Mistake> mistakes = {
       R"({"op": "add", "name": "sum", "inputs": ["c", "input"]})"},
      {"net.json:3: layer sum: cannot add 2x28x28 and 1x28x28"}},
     {{R"({"name": "g", "repeat": 2, "layers": [{"op": "max_pool2d", "name": "m", "kernel": 20}]})"},
-     {"net.json:2: layer g.1.m: a window of 20 does not fit into 1 pixels"}},
+     {"net.json:2: layer g.1.m: a window of 20 does not fit into 1 pixel"}},
     {{R"({"op": "conv2d", "channels": 2, "kernel": 30})"},
      {":2: layer conv1: a window of 30 does not fit into 28 pixels"}},
     {{R"({"op": "linear", "features": 2})"}, {":2: layer fc1: takes a vector, not 1x28x28"}},
@@ -288,7 +288,7 @@ TEST(JsonNetwork, WholeFilesThatAreRefused) {
   refuse("{\"layers\": []}", "net.json:1: layers must be a list of at least one layer");
   refuse("{\"layers\": 3}", "net.json:1: layers must be a list of at least one layer");
   refuse("{\"layers\": [\n{\"op\": \"flatten\"},\n{\"op\": \"linear\", \"features\": 7}]}",
-         "net.json:3: the last layer has 7x1x1 values, but 10 classes need 10: end with");
+         "net.json:3: the last layer has 7x1x1 values instead of 10 (the number of classes): end with");
   refuse(std::string(100, '['), "net.json:1: [0][0][0]");
   refuse(std::string((1U << 20) + 1, ' '), "net.json: 1048577 bytes are more than the limit");
   refuse("{\"layers\": [1e999]}", "net.json:1: ");

@@ -289,8 +289,8 @@ std::string text_of(const ThreadLimits& limits) {
 
 std::string text_of(const OperationResults& results) {
   std::string text =
-      fmt::format("processor {}  {}  one micro-batch of {} samples (batch {} = {})\n", results.processor,
-                  name_of(results.dtype), results.samples, results.batch,
+      fmt::format("processor {}  {}  one micro-batch of {} (batch {} = {})\n", results.processor,
+                  name_of(results.dtype), counted(results.samples, "sample"), results.batch,
                   counted(results.batch / results.samples, "micro-batch")) +
       (results.limits ? text_of(*results.limits) : "") + table_of(results.operations) +
       fmt::format("in one go    {:.1f} us, {:.0f} % of the sum of {:.1f} us\n",

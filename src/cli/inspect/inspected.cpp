@@ -126,8 +126,8 @@ std::string text_of(const Verified& verified) {
   }
   return verified.step ? fmt::format("{}: good, step {}, {} + {} tensors\n", verified.path, *verified.step,
                                      verified.model_tensors, verified.optimizer_tensors)
-                       : fmt::format("{}: readable, {} tensors; a model file holds no hash\n", verified.path,
-                                     verified.model_tensors);
+                       : fmt::format("{}: readable, {}; a model file holds no hash\n", verified.path,
+                                     counted(verified.model_tensors, "tensor"));
 }
 
 }  // namespace lockstep

@@ -179,7 +179,7 @@ std::vector<std::string> read_csv_header(CsvReader& reader) {
 bool next_csv_row(CsvReader& reader, std::size_t columns, std::vector<std::string>& fields) {
   if (!reader.next(fields)) return false;
   if (fields.size() != columns) {
-    fail_csv(reader, "", fmt::format("{} fields, the header has {}", fields.size(), columns));
+    fail_csv(reader, "", fmt::format("{}, the header has {}", counted(fields.size(), "field"), columns));
   }
   return true;
 }

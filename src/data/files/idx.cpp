@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -50,9 +51,9 @@ IdxArray parse_idx(std::span<const std::byte> file, const IdxExpectation& expect
   const auto wanted = static_cast<std::uint32_t>((type_unsigned_byte << 8) | expected.dimensions);
   if (magic != wanted) {
     throw Error(Category::data,
-                fmt::format("{}: magic number 0x{:08x} at byte 0, IDX bytes of {} dimensions have "
+                fmt::format("{}: magic number 0x{:08x} at byte 0, IDX bytes of {} have "
                             "0x{:08x}",
-                            expected.name, magic, expected.dimensions, wanted));
+                            expected.name, magic, counted(expected.dimensions, "dimension"), wanted));
   }
   IdxArray array;
   for (std::size_t i = 0; i < expected.dimensions; ++i) {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/files/file.h"
+#include "core/printable.h"
 #include "data/files/gzip.h"
 #include "lockstep/error.h"
 
@@ -29,7 +30,7 @@ PackedFile::PackedFile(const std::filesystem::path& path) : path_(path) {
   std::uint64_t size = file.size();
   if (compressed_) {
     if (size < min_gzip) {
-      throw Error(Category::data, fmt::format("{}: truncated gzip data: {} bytes", name(), size));
+      throw Error(Category::data, fmt::format("{}: truncated gzip data: {}", name(), counted(size, "byte")));
     }
     std::array<std::byte, 4> trailer{};
     file.read(size - trailer.size(), trailer);

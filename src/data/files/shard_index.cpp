@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/hash.h"
+#include "core/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -124,8 +125,8 @@ ShardIndex parse_shard_index(std::span<const std::byte> file, const std::string&
     entry.name_length = take_number<std::uint32_t>(rest);
     sample_name_bytes += entry.name_length;
     if (entry.label >= header.classes) {
-      throw Error(Category::data,
-                  fmt::format("{}: class {} is out of range: {} classes", name, entry.label, header.classes));
+      throw Error(Category::data, fmt::format("{}: class {} is out of range: {}", name, entry.label,
+                                              counted(header.classes, "class")));
     }
   }
   const std::string_view names = text_of(rest.first(header.name_bytes));

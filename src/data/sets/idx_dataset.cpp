@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/files/file_system.h"
+#include "core/printable.h"
 #include "data/files/idx.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -104,8 +105,8 @@ std::unique_ptr<Dataset> make_idx_dataset(const IdxDescription& description,
       parse_idx(block.bytes().subspan(image_file.size()),
                 {.name = label_file.name(), .compressed = label_file.compressed(), .dimensions = 1});
   if (images.dimensions[0] != labels.dimensions[0]) {
-    fail(fmt::format("{}: {} labels for the {} images of {}", label_file.name(), labels.dimensions[0],
-                     images.dimensions[0], image_file.name()));
+    fail(fmt::format("{}: {} for {} of {}", label_file.name(), counted(labels.dimensions[0], "label"),
+                     counted(images.dimensions[0], "image"), image_file.name()));
   }
   check_images(description, images, image_file.name());
   check_labels(description, labels, label_file.name());

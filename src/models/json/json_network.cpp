@@ -88,9 +88,10 @@ class Builder {
       const Shape& shape = logits.shape();
       document_.refuse_line(
           layers.back(),
-          fmt::format("the last layer has {}x{}x{} values, but {} classes need {}: end with {{\"op\": "
-                      "\"linear\", \"features\": \"classes\"}}",
-                      shape.channels, shape.height, shape.width, classes_, classes_));
+          fmt::format(
+              "the last layer has {}x{}x{} values instead of {} (the number of classes): end with {{\"op\": "
+              "\"linear\", \"features\": \"classes\"}}",
+              shape.channels, shape.height, shape.width, classes_));
     }
     network_.output(logits);
     std::vector<bool> read(network_.layers().size(), false);

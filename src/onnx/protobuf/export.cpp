@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "core/files/atomic_file.h"
+#include "core/printable.h"
 #include "core/version.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
@@ -153,8 +154,8 @@ class NetworkExporter {
     const auto channels = static_cast<std::size_t>(network_.input_shape().channels);
     if (values.size() != 1 && values.size() != channels) {
       throw Error(Category::usage,
-                  fmt::format("{} numbers do not fit {} channels: give one for each, or one for all",
-                              values.size(), channels),
+                  fmt::format("{} do not fit {}: give one for each, or one for all",
+                              counted(values.size(), "number"), counted(channels, "channel")),
                   name);
     }
     const std::vector<float> numbers(values.begin(), values.end());

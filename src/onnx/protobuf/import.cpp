@@ -143,9 +143,9 @@ class GraphReader {
     const int rank = type.shape().dim_size();
     if (rank != 2 && rank != 4) {
       refuse(
-          fmt::format("input {} has {} dimensions: only [batch, channels, rows, columns] and [batch, "
+          fmt::format("input {} has {}: only [batch, channels, rows, columns] and [batch, "
                       "columns] can be imported",
-                      in_quotes(input->name()), rank));
+                      in_quotes(input->name()), counted(rank, "dimension")));
     }
     if (type.shape().dim(0).dim_value() > 0) batch_ = type.shape().dim(0).dim_value();
     Extents extents{1, 1, 1};
@@ -331,7 +331,8 @@ class GraphReader {
                    .bias = has_bias(node)};
     options.padding = padding(node, options);
     if (weight.shape[1] * options.groups != layers_.shape(x.layer).channels) {
-      node.refuse(fmt::format("its weights are for {} channels, not {}", weight.shape[1] * options.groups,
+      node.refuse(fmt::format("its weights are for {}, not {}",
+                              counted(weight.shape[1] * options.groups, "channel"),
                               layers_.shape(x.layer).channels));
     }
     ImportedLayer layer{options, {x.layer}, layer_name(weight, ".weight")};
@@ -364,7 +365,7 @@ class GraphReader {
     if (!x.flat || weight.shape.size() != 2)
       node.refuse("is supported for [batch, values] and a matrix only");
     if (weight.shape[1] != layers_.shape(x.layer).channels) {
-      node.refuse(fmt::format("its weights are for {} values, not {}", weight.shape[1],
+      node.refuse(fmt::format("its weights are for {}, not {}", counted(weight.shape[1], "value"),
                               layers_.shape(x.layer).channels));
     }
     const Linear options{.features = features(node, weight.shape[0]), .bias = bias != nullptr};

@@ -108,7 +108,8 @@ std::vector<Value> TensorReader::raw_values(const onnx::TensorProto& tensor) con
   const std::size_t count = count_values(tensor);
   const std::string& raw = tensor.raw_data();
   if (raw.size() != count * sizeof(Value)) {
-    refuse(tensor, fmt::format("has {} bytes, but its shape needs {}", raw.size(), count * sizeof(Value)));
+    refuse(tensor,
+           fmt::format("has {}, but its shape needs {}", counted(raw.size(), "byte"), count * sizeof(Value)));
   }
   std::vector<Value> values(count);
   if (count != 0) std::memcpy(values.data(), raw.data(), raw.size());
@@ -121,7 +122,8 @@ std::vector<float> TensorReader::floats(const onnx::TensorProto& tensor) const {
   }
   if (tensor.float_data().empty()) return raw_values<float>(tensor);
   if (static_cast<std::size_t>(tensor.float_data_size()) != count_values(tensor)) {
-    refuse(tensor, fmt::format("has {} values, which do not fit its shape", tensor.float_data_size()));
+    refuse(tensor, fmt::format("has {}, but its shape needs {}", counted(tensor.float_data_size(), "value"),
+                               count_values(tensor)));
   }
   return {tensor.float_data().begin(), tensor.float_data().end()};
 }
@@ -130,7 +132,8 @@ std::vector<std::int64_t> TensorReader::integers(const onnx::TensorProto& tensor
   if (tensor.data_type() != onnx::TensorProto::INT64) refuse(tensor, "has another type than int64");
   if (tensor.int64_data().empty()) return raw_values<std::int64_t>(tensor);
   if (static_cast<std::size_t>(tensor.int64_data_size()) != count_values(tensor)) {
-    refuse(tensor, fmt::format("has {} values, which do not fit its shape", tensor.int64_data_size()));
+    refuse(tensor, fmt::format("has {}, but its shape needs {}", counted(tensor.int64_data_size(), "value"),
+                               count_values(tensor)));
   }
   return {tensor.int64_data().begin(), tensor.int64_data().end()};
 }

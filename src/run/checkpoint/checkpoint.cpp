@@ -11,6 +11,7 @@
 #include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "core/hash.h"
+#include "core/printable.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/checkpoint_folder.h"
 #include "run/checkpoint/manifest.h"
@@ -80,7 +81,8 @@ std::vector<std::byte> read_checked(const Path& path, const Manifest& manifest,
   if (entry == manifest.end()) reject_file(path, "is not listed in MANIFEST");
   const InputFile file(path);
   if (file.size() != entry->size) {
-    reject_file(path, fmt::format("is damaged: has {} bytes, MANIFEST says {}", file.size(), entry->size));
+    reject_file(
+        path, fmt::format("is damaged: has {}, MANIFEST says {}", counted(file.size(), "byte"), entry->size));
   }
   check_size(path, file.size(), max_bytes);
   std::vector<std::byte> bytes = read_whole(file);

@@ -10,6 +10,7 @@
 #include "core/files/atomic_file.h"
 #include "core/files/content.h"
 #include "core/files/file.h"
+#include "core/printable.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/model_header.h"
 #include "run/checkpoint/model_writer.h"
@@ -36,8 +37,8 @@ void check_kind(std::span<const std::byte> file, const std::string& origin) {
 std::size_t header_length(std::span<const std::byte> file, const std::string& origin) {
   if (file.size() < header_begin) {
     check_kind(file, origin);
-    throw Error(Category::data,
-                fmt::format("{}: {} bytes are too few for a safetensors file", origin, file.size()));
+    throw Error(Category::data, fmt::format("{}: too short for a safetensors file: {}", origin,
+                                            counted(file.size(), "byte")));
   }
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof(length));

@@ -75,8 +75,8 @@ void check_tensor(const TensorInfo& tensor, std::uint64_t expected_begin, std::u
   }
   if (tensor.begin > tensor.end || tensor.end > data_bytes) {
     fail(origin, tensor,
-         fmt::format("data_offsets [{}, {}] outside the {} bytes of data", tensor.begin, tensor.end,
-                     data_bytes));
+         fmt::format("data_offsets [{}, {}] outside the data ({})", tensor.begin, tensor.end,
+                     counted(data_bytes, "byte")));
   }
   if (tensor.begin != expected_begin) {
     fail(origin, tensor,
@@ -89,7 +89,7 @@ void check_tensor(const TensorInfo& tensor, std::uint64_t expected_begin, std::u
   }
   if (*bytes != tensor.end - tensor.begin) {
     fail(origin, tensor,
-         fmt::format("shape and dtype need {} bytes, data_offsets hold {}", *bytes,
+         fmt::format("shape and dtype need {}, data_offsets hold {}", counted(*bytes, "byte"),
                      tensor.end - tensor.begin));
   }
 }

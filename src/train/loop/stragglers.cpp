@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/printable.h"
+
 namespace lockstep {
 namespace {
 
@@ -85,11 +87,11 @@ std::vector<StragglerDetector::Finding> StragglerDetector::judge() {
 
 std::string message_of(const StragglerReport& report) {
   return fmt::format(
-      "rank {} on host {} computes {:.1f} times as long per sample as the median of the ranks, for {} steps "
+      "rank {} on host {} computes {:.1f} times as long per sample as the median of the ranks, for {} "
       "({:.3g} ms, median {:.3g} ms), and the others wait for it: look for other programs on that host, the "
       "clock rate and temperature of its processor, slow reading of samples, and where its threads are bound",
-      report.rank, report.host, report.seconds / report.median, report.steps, 1e3 * report.seconds,
-      1e3 * report.median);
+      report.rank, report.host, report.seconds / report.median, counted(report.steps, "step"),
+      1e3 * report.seconds, 1e3 * report.median);
 }
 
 }  // namespace lockstep

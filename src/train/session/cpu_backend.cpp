@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/printable.h"
 #include "data/feed/micro_batch_reader.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
@@ -116,9 +117,9 @@ class CpuCompiledGraph final : public CompiledGraph {
     if (wanted <= available) return;
     throw Error(
         Category::resource,
-        fmt::format("not enough memory: micro-batches of {} samples on {} threads take {} MB, {} MB are "
+        fmt::format("not enough memory: micro-batches of {} on {} take {} MB, {} MB are "
                     "available to this rank: use more micro-batches or fewer threads",
-                    samples, executors, wanted >> 20, available >> 20));
+                    counted(samples, "sample"), counted(executors, "thread"), wanted >> 20, available >> 20));
   }
 
   Device& device_;

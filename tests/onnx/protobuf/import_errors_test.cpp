@@ -183,7 +183,7 @@ TEST(OnnxImport, RefusesDamagedModels) {
       {[](auto& m) { tensor(m, 0).mutable_raw_data()->pop_back(); },
        {"tensor 'c.weight': has 431 bytes, but its shape needs 432"}},
       {[](auto& m) { tensor(m, 0).add_float_data(1.0F); },
-       {"tensor 'c.weight': has 1 values, which do not fit its shape"}},
+       {"tensor 'c.weight': has 1 value, but its shape needs 108"}},
       {[](auto& m) { tensor(m, 0).set_data_type(onnx::TensorProto::FLOAT16); },
        {"tensor 'c.weight': has another type than float"}},
       {[](auto& m) { tensor(m, 0).set_dims(0, -4); }, {"tensor 'c.weight': a dimension is -4"}},

@@ -145,7 +145,7 @@ TEST(Export, RefusesPreprocessingThatDoesNotFit) {
   const auto network = make_model("lenet", {1, 28, 28}, 3);
   const ModelFile weights = random_model(*network);
   const TemporaryFolder folder;
-  expect_error(Category::usage, {"std: 2 numbers do not fit 1 channels"}, [&] {
+  expect_error(Category::usage, {"std: 2 numbers do not fit 1 channel: "}, [&] {
     export_onnx(folder / "m.onnx", *network, weights,
                 {.preprocessing = OnnxPreprocessing{.mean = {0.5}, .deviation = {1, 2}}});
   });

@@ -125,7 +125,7 @@ TEST(ModelFile, FloatsNamesWhatDoesNotFit) {
 TEST(ModelFile, BadLengths) {
   const std::string json = object({entry("w", "F32", "[1]", "[0,4]")});
   expect_bad("", "an empty file, not a model file (safetensors)");
-  expect_bad(std::string(7, '\0'), "7 bytes are too few for a safetensors file");
+  expect_bad(std::string(7, '\0'), "too short for a safetensors file: 7 bytes");
   expect_bad(little_endian(1), "header length 1 at byte 0 exceeds the file's 8 bytes");
   expect_bad(little_endian(~0ULL) + "{}", "header length 18446744073709551615 at byte 0 exceeds the limit");
   expect_bad(little_endian(100000001) + "{}", "exceeds the limit of 100000000 bytes");
@@ -137,7 +137,7 @@ TEST(ModelFile, BadLengths) {
   expect_bad(std::string("\xff\xd8\xff\xe0\0\x10JFIF", 10), "a JPEG image, not a model file");
   expect_bad("sepal,petal,label\n1,2,a\n", "a table of text, not a model file");
   expect_bad(little_endian(0x280), "header length 640 at byte 0 exceeds the file's 8 bytes");  // as a pickle
-  expect_bad(model(json, 3), "tensor 'w': data_offsets [0, 4] outside the 3 bytes of data");
+  expect_bad(model(json, 3), "tensor 'w': data_offsets [0, 4] outside the data (3 bytes)");
   expect_bad(model(json, 5), "tensors end at byte 4 of the data, file holds 5");
   expect_bad(model("{}", 1), "tensors end at byte 0 of the data, file holds 1");
 }
@@ -168,8 +168,8 @@ TEST(ModelFile, BadTensors) {
              "tensor 'b': data begins at byte 12, leaving a gap after the data before it, which ends at 8");
   expect_bad(two("[8,12]"), "tensors end at byte 12 of the data, file holds 16");
   expect_bad(single("F33", "[1]", "[0,4]"), "tensor 'w': unknown dtype 'F33'");
-  expect_bad(single("F32", "[1]", "[4,0]"), "tensor 'w': data_offsets [4, 0] outside the 4 bytes of data");
-  expect_bad(single("F32", "[1]", "[0,9]"), "tensor 'w': data_offsets [0, 9] outside the 4 bytes of data");
+  expect_bad(single("F32", "[1]", "[4,0]"), "tensor 'w': data_offsets [4, 0] outside the data (4 bytes)");
+  expect_bad(single("F32", "[1]", "[0,9]"), "tensor 'w': data_offsets [0, 9] outside the data (4 bytes)");
   expect_bad(single("F32", "[1]", "[0]"), "model: w: data_offsets must be two numbers");
   expect_bad(single("F32", "[1]", "[0,2,4]"), "model: w: data_offsets must be two numbers");
   expect_bad(single("F32", "[2]", "[0,4]"), "tensor 'w': shape and dtype need 8 bytes, data_offsets hold 4");
