@@ -35,5 +35,16 @@ TEST(Content, IsKnownByItsFirstBytes) {
   }
 }
 
+TEST(Content, TextsHaveNoBinaryKind) {
+  const std::pair<std::string_view, std::string> rows[] = {{"\xff\xd8\xff\xe0 JFIF", "a JPEG image"},
+                                                           {"BZh\x01", "a bzip2 file"},
+                                                           {"BZh,label\n1,a\n", ""},
+                                                           {"<!DOCTYPE html>\n", ""},
+                                                           {"", ""}};
+  for (const auto& [bytes, kind] : rows) {
+    EXPECT_EQ(binary_kind(std::as_bytes(std::span(bytes))), kind) << bytes;
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -165,6 +165,7 @@ TEST(CsvTable, ColumnsWithoutANameHaveTheirNumber) {
 TEST(CsvTable, BadRowsNameLineAndColumn) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "t.csv: is empty"},
+      {"\xff\xd8\xff\xe0,label\n\x01,a\n", "t.csv: a JPEG image, not a table of text (CSV)"},
       {"x,label\n", "t.csv: no rows after the header"},
       {"x,label\n1,a\n2\n", "t.csv: line 3: 1 field, the header has 2"},
       {"x,label\n1,a,b\n", "t.csv: line 2: 3 fields, the header has 2"},

@@ -52,8 +52,9 @@ TEST(ListTar, DamagedArchivesSayWhere) {
   flipped[1536 + 3] ^= 1;  // in the header of b.jpg
   std::string followed = archive + archive;
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
-      {"", {"t.tar: byte 0: is not a readable tar archive: "}},
-      {jpeg_file(30, 30, 1), {"t.tar: byte 0: is not a readable tar archive: "}},
+      {"", {"t.tar: an empty file, not a tar archive"}},
+      {jpeg_file(30, 30, 1), {"t.tar: a JPEG image, not a tar archive"}},
+      {std::string(600, '\x01'), {"t.tar: byte 0: is not a readable tar archive: "}},
       {flipped, {"t.tar: byte 1536: is not a readable tar archive: "}},
       {archive.substr(0, 300), {"t.tar: byte 0: is not a readable tar archive: "}},
       {archive.substr(0, 1400), {"t.tar: byte 0: is not a readable tar archive: Truncated"}},

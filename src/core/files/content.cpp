@@ -53,11 +53,14 @@ std::string text_kind(std::string_view text) {
   return line.find_first_of(",;\t") != std::string_view::npos ? "a table of text" : "a text file";
 }
 
+std::string_view first_bytes(std::span<const std::byte> file) {
+  return {reinterpret_cast<const char*>(file.data()), std::min<std::size_t>(file.size(), 1024)};
+}
+
 }  // namespace
 
 std::string content_kind(std::span<const std::byte> file) {
-  const std::string_view bytes(reinterpret_cast<const char*>(file.data()),
-                               std::min<std::size_t>(file.size(), 1024));
+  const std::string_view bytes = first_bytes(file);
   if (bytes.empty()) return "an empty file";
   for (const auto& [signature, kind] : signatures) {
     if (bytes.starts_with(signature)) return kind;
@@ -75,6 +78,10 @@ std::string content_kind(std::span<const std::byte> file) {
     return "an ONNX model";
   }
   return is_text(bytes) ? text_kind(bytes) : "";
+}
+
+std::string binary_kind(std::span<const std::byte> file) {
+  return is_text(first_bytes(file)) ? "" : content_kind(file);
 }
 
 }  // namespace lockstep

@@ -10,4 +10,7 @@ namespace lockstep {
 /// file". Empty: unknown, as of a safetensors file.
 std::string content_kind(std::span<const std::byte> file);
 
+/// content_kind() of a file that is not text; empty for texts, too.
+std::string binary_kind(std::span<const std::byte> file);
+
 }  // namespace lockstep

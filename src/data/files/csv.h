@@ -21,7 +21,8 @@ class CsvReader {
   /// Writes the next bytes of the text to the front of its argument and returns their number; 0: the end.
   using Source = std::function<std::size_t(std::span<char>)>;
 
-  /// `text` must outlive the reader; `name` is for errors.
+  /// `text` must outlive the reader; `name` is for errors. Throws Error(data) for a file of another kind,
+  /// such as an image.
   CsvReader(std::string_view text, std::string name);
   /// Reads from `source`, holding at most `window` bytes of the text.
   CsvReader(Source source, std::string name, std::size_t window = std::size_t{1} << 16);

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/files/content.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
 
@@ -27,6 +28,13 @@ std::uint64_t whole_blocks(std::uint64_t bytes) {
 
 [[noreturn]] void fail(const TarSource& source, std::uint64_t byte, const std::string& reason) {
   throw Error(Category::data, fmt::format("{}: byte {}: {}", source.name, byte, reason));
+}
+
+/// The first block, which shows what kind of file it is.
+std::vector<std::byte> start_of(const TarSource& source) {
+  std::vector<std::byte> start(static_cast<std::size_t>(std::min(source.size, block_bytes)));
+  source.read(0, start);
+  return start;
 }
 
 /// Locale of this thread in which libarchive leaves names in UTF-8 as they are.
@@ -91,6 +99,10 @@ class Reader {
     const bool memory = archive_errno(archive_.get()) == ENOMEM;
     if (memory)
       throw Error(Category::resource, fmt::format("{}: not enough memory to read it", source_.name));
+    const std::string kind = content_kind(start_of(source_));
+    if (header() == 0 && !kind.empty() && kind != "a tar archive") {
+      throw Error(Category::data, fmt::format("{}: {}, not a tar archive", source_.name, kind));
+    }
     fail(source_, header(),
          fmt::format("is not a readable tar archive: {}", text == nullptr ? "damaged" : printable(text)));
   }
@@ -135,11 +147,10 @@ void check_uncompressed(const TarSource& source) {
         "7zXZ"sv,
         "unxz"},
        {"BZh"sv, "bunzip2"}}};
-  std::array<char, 6> start{};
-  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(start.size(), source.size));
-  source.read(0, std::as_writable_bytes(std::span(start).first(count)));
+  const std::vector<std::byte> start = start_of(source);
+  const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
   for (const auto& [magic, program] : formats) {
-    if (!std::string_view(start.data(), count).starts_with(magic)) continue;
+    if (!text.starts_with(magic)) continue;
     throw Error(
         Category::data,
         fmt::format("{}: is compressed, and its files cannot be read one by one: unpack it ({}); images "

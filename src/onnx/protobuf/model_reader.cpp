@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "core/files/content.h"
 #include "core/files/file.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
@@ -35,7 +36,7 @@ std::optional<std::uint64_t> number_of(const std::string& text, std::uint64_t fa
   return number;
 }
 
-[[noreturn]] void refuse_model(const std::filesystem::path& file, const char* reason) {
+[[noreturn]] void refuse_model(const std::filesystem::path& file, const std::string& reason) {
   throw Error(Category::data, fmt::format("{}: {}", file.string(), reason));
 }
 
@@ -43,11 +44,12 @@ std::optional<std::uint64_t> number_of(const std::string& text, std::uint64_t fa
 
 onnx::ModelProto parse_onnx_model(std::span<const std::byte> bytes, const std::filesystem::path& file) {
   onnx::ModelProto model;
-  if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    refuse_model(file, "is not an ONNX model, or is damaged");
-  }
-  if (model.graph().node().empty()) refuse_model(file, "is not an ONNX model: it has no nodes");
-  return model;
+  const bool is_message = model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  if (is_message && !model.graph().node().empty()) return model;
+  const std::string kind = content_kind(bytes);
+  if (!kind.empty() && kind != "an ONNX model") refuse_model(file, kind + ", not an ONNX model");
+  refuse_model(file,
+               is_message ? "is not an ONNX model: it has no nodes" : "is not an ONNX model, or is damaged");
 }
 
 onnx::ModelProto read_onnx_model(const std::filesystem::path& file) {

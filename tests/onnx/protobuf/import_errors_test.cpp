@@ -221,15 +221,17 @@ TEST(OnnxImport, ReadsWeightsBesideTheModel) {
 TEST(OnnxImport, FilesThatAreNoModelsAreRefused) {
   const TemporaryFolder folder;
   const std::string bytes = small_model().SerializeAsString();
-  for (const std::string& text :
-       {std::string("{\"layers\": []}\n"), bytes.substr(0, bytes.size() / 2), std::string(1000, '\xff')}) {
+  const std::string damaged = "is not an ONNX model, or is damaged";
+  const std::pair<std::string, std::string> rows[] = {
+      {"{\"layers\": []}\n", "a JSON text, not an ONNX model"},
+      {"", "an empty file, not an ONNX model"},
+      {bytes.substr(0, bytes.size() / 2), damaged},
+      {std::string(1000, '\xff'), damaged},
+      {std::string("\x08\x08", 2), "is not an ONNX model: it has no nodes"}};
+  for (const auto& [text, reason] : rows) {
     std::ofstream(folder / "m.onnx", std::ios::binary) << text;
-    expect_error(Category::data, {"m.onnx: is not an ONNX model, or is damaged"},
-                 [&] { import_onnx(folder / "m.onnx", {}); });
+    expect_error(Category::data, {"m.onnx: " + reason}, [&] { import_onnx(folder / "m.onnx", {}); });
   }
-  std::ofstream(folder / "m.onnx", std::ios::binary) << "";
-  expect_error(Category::data, {"m.onnx: is not an ONNX model: it has no nodes"},
-               [&] { import_onnx(folder / "m.onnx", {}); });
   expect_error(Category::data, {"none.onnx"}, [&] { import_onnx(folder / "none.onnx", {}); });
 }
 
