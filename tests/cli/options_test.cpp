@@ -152,6 +152,8 @@ TEST(TrainOptions, MisshapenCommandLines) {
   expect_usage({"--lr", "1", "--lr", "2"}, {"--lr is given twice"});
   expect_usage({"--quiet", "--quiet=false"}, {"--quiet is given twice"});
   expect_usage({"stray"}, {"unexpected argument 'stray'"});
+  expect_usage({"--data-dir", "a-0.tar", "a-1.tar"},
+               {"unexpected argument 'a-1.tar': put quotes around the braces of a range of archives"});
   expect_usage({"--model", "a\nb"}, {"'a?b'"});
   expect_usage({"--config", "/nonexistent/run.cfg"},
                {"--config: /nonexistent/run.cfg: cannot open: No such file"});

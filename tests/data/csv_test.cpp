@@ -264,6 +264,15 @@ TEST(CsvDataset, TextsAndGapsHaveElementsOfTheirOwn) {
   EXPECT_EQ(pair.train->table_encoding()->columns, pair.test->table_encoding()->columns);
 }
 
+TEST(CsvDataset, AnotherTrainingColumnIsNoSuggestion) {
+  try {
+    csv_datasets("width1,width2,label\n1,2,a\n3,4,b\n", "width1,label\n1,a\n");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "t.csv: line 1: column of the training rows is missing: 'width2'");
+  }
+}
+
 TEST(CsvDataset, TestTablesThatDoNotFit) {
   const std::string train = "x,label\n1,a\n2,b\n", large(5'000'000, 'y');
   const std::vector<std::pair<std::string, std::string>> cases = {

@@ -259,8 +259,13 @@ void OptionSet::list(std::string placeholder, std::string help, std::vector<std:
 void OptionSet::assign_positionals(const std::vector<std::string>& arguments) const {
   const std::size_t single = positionals_.size() - (list_ != nullptr ? 1 : 0);
   if (arguments.size() > single && list_ == nullptr) {
-    throw Error(Category::usage,
-                fmt::format("unexpected argument {}; usage: {}", in_quotes(arguments[single]), usage_));
+    const std::string& first = arguments[single];
+    throw Error(
+        Category::usage,
+        first.ends_with(".tar")  // of --data-dir train-{00..09}.tar, which the shell expanded
+            ? fmt::format("unexpected argument {}: put quotes around the braces of a range of archives",
+                          in_quotes(first))
+            : fmt::format("unexpected argument {}; usage: {}", in_quotes(first), usage_));
   }
   if (arguments.size() > single)
     list_->assign(arguments.begin() + static_cast<std::ptrdiff_t>(single), arguments.end());

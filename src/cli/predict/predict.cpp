@@ -62,6 +62,14 @@ void visit(O& options, Visitor&& field) {
   visit(execution, field);
 }
 
+/// Whether files of images are read with this value of a model, if its option does not say otherwise.
+bool reads_images_with(const ModelDescription& description, const std::string& name) {
+  const Shape& shape = description.shape;
+  if (!description.table.empty()) return false;
+  if (name == "channels") return shape.channels == 1 || shape.channels == 3;
+  return name == "image-size" ? shape.height == shape.width : name == "crop-pct";
+}
+
 /// Values that the model implies: those of the input and, with --dataset, of its data set. Micro-batches are
 /// not those of the training, as the outputs do not depend on them.
 std::vector<ImpliedValue> implied(PredictOptions& options, const OptionSet::Given& given) {
@@ -71,11 +79,12 @@ std::vector<ImpliedValue> implied(PredictOptions& options, const OptionSet::Give
     return name == "dataset" && !options.has_dataset ? std::string("images") : given(name);
   });
   std::erase_if(values, [&](const ImpliedValue& value) {
-    const bool is_crop = value.name == "crop-pct";
-    if (is_crop && !options.saved->description.table.empty()) return true;  // rows of tables are not cropped
-    const bool of_input = is_crop || value.name == "mean" || value.name == "std";
-    const bool of_batch = value.name == "batch-size" || value.name == "micro-batches";
-    return !of_input && (of_batch || !options.has_dataset);
+    if (value.name == "batch-size" || value.name == "micro-batches") return true;
+    if (value.name == "mean" || value.name == "std") return false;
+    if (value.name == "crop-pct" || !options.has_dataset) {
+      return !reads_images_with(options.saved->description, value.name);
+    }
+    return false;
   });
   return values;
 }

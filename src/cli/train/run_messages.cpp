@@ -12,6 +12,7 @@
 #include "cli/recipes/recipe.h"
 #include "core/message.h"
 #include "core/printable.h"
+#include "data/files/csv_cell.h"
 #include "run/report/event_numbers.h"
 #include "run/sinks/progress_text.h"
 
@@ -138,9 +139,14 @@ std::string small_classes_text(const Dataset& train) {
   const std::string noun = train.task() == Task::multilabel ? "label" : "class";
   const std::string number = small.size() == 1 ? fmt::format("one {} has", noun)
                                                : fmt::format("{} {} have", small.size(), plural(noun));
+  const bool are_all = small.size() == counts.size() && train.table_encoding() != nullptr;
+  const bool are_numbers = are_all && std::ranges::all_of(names, [](const std::string& name) {
+                             return csv_number(name, ',').has_value();
+                           });
   small.resize(small.size() - more);
-  return fmt::format("{} fewer than {} training samples: {}{}", number, enough, fmt::join(small, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
+  return fmt::format("{} fewer than {} training samples: {}{}{}", number, enough, fmt::join(small, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "",
+                     are_numbers ? "; --task regression predicts numbers" : "");
 }
 
 std::string recipe_line(const TrainOptions& options) {

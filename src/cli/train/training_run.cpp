@@ -12,9 +12,11 @@
 #include "cli/train/run_messages.h"
 #include "comm/world/watch_of.h"
 #include "core/files/atomic_file.h"
+#include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
+#include "core/printable.h"
 #include "core/version.h"
 #include "data/image/decoder.h"
 #include "lockstep/error.h"
@@ -114,6 +116,24 @@ std::string from_any_folder(const std::string& path) {
   return std::ranges::count(absolute, "..") > 0 ? absolute.string() : short_form(absolute).string();
 }
 
+/// The file of --init-from.
+ModelFile read_initial_model(const std::string& path) {
+  const FileKind kind = file_kind(path);
+  if (kind == FileKind::missing) {
+    throw Error(Category::data,
+                fmt::format("no file {}; docs/tutorial.md shows how to write torchvision's parameters",
+                            in_quotes(path)),
+                "init-from");
+  }
+  if (kind == FileKind::folder) {
+    throw Error(Category::usage,
+                fmt::format("{} is a folder: name a model file, such as {}", in_quotes(path),
+                            RunFolder("RUN").best().string()),
+                "init-from");
+  }
+  return ModelFile::read(path);
+}
+
 /// Options of the data set with absolute paths.
 DatasetOptions from_any_folder(DatasetOptions data) {
   data.directory = from_any_folder(data.directory);
@@ -205,7 +225,7 @@ void TrainingRun::restore() {
     for (const std::string& remark : remarks) print_warning(remark);
   } else if (!options_.init_from.empty()) {
     std::optional<ModelFile> file;
-    world_.agree([&] { file = ModelFile::read(options_.init_from); });
+    world_.agree([&] { file = read_initial_model(options_.init_from); });
     trainer_.load(*file, options_.load);
   }
 }

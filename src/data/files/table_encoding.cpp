@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -238,11 +239,15 @@ std::vector<std::size_t> find_columns(const CsvReader& reader, const std::vector
   if (!label_column.empty()) names.push_back(label_column);
   std::map<std::string_view, std::size_t> positions;
   for (std::size_t i = 0; i < header.size(); ++i) positions.emplace(header[i], i);
+  const std::set<std::string_view> known(names.begin(), names.end());
+  std::vector<std::string> unknown;  // a missing column may be one of them, misspelt
+  std::ranges::copy_if(header, std::back_inserter(unknown),
+                       [&](const std::string& name) { return !known.contains(name); });
   std::vector<std::size_t> found;
   for (const std::string& name : names) {
     const auto position = positions.find(name);
     if (position == positions.end()) {
-      missing.push_back(in_quotes(name) + suggestion(name, header));
+      missing.push_back(in_quotes(name) + suggestion(name, unknown));
     } else {
       found.push_back(position->second);
     }
