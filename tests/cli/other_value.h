@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/options/check.h"
+#include "lockstep/error.h"
+#include "run/tensorboard/event_records.h"
 
 /// Values other than the default, for every option of a struct.
 namespace lockstep::test {
@@ -51,6 +53,16 @@ inline std::string variable_of(const std::string& option) {
   std::string variable = "LOCKSTEP_";
   for (const char c : option) variable += c == '-' ? '_' : static_cast<char>(std::toupper(c));
   return variable;
+}
+
+/// Whether this build, perhaps without protobuf, has an option.
+inline bool is_in_this_build(const std::string& option) {
+  try {
+    if (option == "tensorboard") tensorboard::check_available();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 /// Names and values to set: those of the options that an option needs, then its own.

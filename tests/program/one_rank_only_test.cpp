@@ -63,7 +63,7 @@ TEST(OneRankOnly, EveryOptionHasNoEffectOrIsRefused) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const std::string digest = digest_of(outcome.out);
   for (const auto& [option, settings] : other_values<TrainOptions>()) {
-    expect_same_digest_or_refusal(settings, folder, digest);
+    if (is_in_this_build(option)) expect_same_digest_or_refusal(settings, folder, digest);
   }
 }
 
