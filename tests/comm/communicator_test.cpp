@@ -68,6 +68,16 @@ TEST(Launch, BySrunWithoutPmixIsNotManaged) {
   EXPECT_FALSE(launch_in(step).known);
 }
 
+TEST(Launch, BySrunWithPmi2IsNotManagedUnlessOpenMpiWasToldToUseIt) {
+  Environment step = {{"SLURM_STEP_NUM_TASKS", "2"}, {"PMI_SIZE", "2"}, {"PMI_RANK", "1"}};
+  EXPECT_EQ(launch_in(step).processes, 2);
+  EXPECT_EQ(launch_in(step).rank, 1);
+  EXPECT_FALSE(launch_in(step).managed);
+  step["OMPI_MCA_pmix"] = "s2";
+  EXPECT_TRUE(launch_in(step).managed);
+  EXPECT_FALSE(launch_in({{"PMI_SIZE", "1"}, {"PMI_RANK", "0"}}).known);
+}
+
 TEST(Launch, ByMpirunHidesTheSlurmStepAroundIt) {
   const Launch launch = launch_in({{"OMPI_COMM_WORLD_SIZE", "1"},
                                    {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"},

@@ -15,6 +15,7 @@ int number(const Lookup& lookup, const char* name, int otherwise) {
 }  // namespace
 
 Launch read_launch(const Lookup& lookup) {
+  const bool managed = lookup("PMIX_RANK") != nullptr || lookup("OMPI_MCA_pmix") != nullptr;
   // The innermost launcher counts: mpirun inside a Slurm step hides the step's variables.
   if (const int size = number(lookup, "OMPI_COMM_WORLD_SIZE", 0); size > 0) {
     const int local_count = number(lookup, "OMPI_COMM_WORLD_LOCAL_SIZE", 0);
@@ -27,15 +28,16 @@ Launch read_launch(const Lookup& lookup) {
             .starter = "mpirun -np " + std::to_string(size)};
   }
   if (const int size = number(lookup, "PMI_SIZE", 0); size > 0) {
+    if (size == 1 && !managed) return {};
     return {.processes = size,
             .rank = number(lookup, "PMI_RANK", 0),
             .known = true,
+            .managed = managed,
             .one_host = false,
             .starter = "mpiexec -n " + std::to_string(size)};
   }
   // A batch script has SLURM_NTASKS and SLURM_PROCID too; only srun sets the step's number of tasks.
   if (const int size = number(lookup, "SLURM_STEP_NUM_TASKS", 0); size > 0 && lookup("SLURM_PROCID")) {
-    const bool managed = lookup("PMIX_RANK") != nullptr;
     if (size == 1 && !managed) return {};  // srun --mpi=none, or the shell of salloc
     return {.processes = size,
             .rank = number(lookup, "SLURM_PROCID", 0),

@@ -12,7 +12,7 @@ struct Launch {
   int local_rank = -1;    ///< of this process among the ranks of this host; -1 if unknown
   int local_count = 0;    ///< processes of this host; 0 if unknown
   bool known = false;     ///< a launcher (mpirun, srun, ...) started this process
-  bool managed = true;    ///< a process manager (PMIx, PMI) connects the processes
+  bool managed = true;    ///< Open MPI can connect the processes: by PMIx, or as OMPI_MCA_pmix says
   bool one_host = true;   ///< all processes are on this host; true without a launcher
   std::string starter{};  ///< command that starts as many processes, "mpirun -np 4"; empty: none known
 };

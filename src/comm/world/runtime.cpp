@@ -30,8 +30,9 @@ void check_connected(const Launch& launch, int connected) {
                                    "under Slurm with srun --mpi=pmix");
 }
 
-/// Refuses to start Open MPI in a step of Slurm without a process manager: it would end every process, with
-/// 40 lines of advice on building it. Other libraries may find each other by srun's own PMI.
+/// Refuses to start Open MPI in a step of Slurm without PMIx: it would end every process, with 40 lines of
+/// advice on building it. Other libraries may find each other by srun's own PMI, and so may an Open MPI that
+/// was built with it: OMPI_MCA_pmix=s2 allows it.
 void check_managed(const Launch& launch) {
   if (!launch.managed && mpi_library().starts_with("Open MPI")) check_connected(launch, 1);
 }
