@@ -1,6 +1,6 @@
 # A private Slurm of two nodes, n1 and n2, on this machine: munged, slurmctld and two slurmd of the calling user, in one
-# folder and on ports that are free. To be sourced; start_cluster FOLDER starts it, stop_cluster ends it. Nothing outside
-# of the folder is changed, and a Slurm that is installed here in earnest is not touched.
+# folder and on ports that are free. To be sourced; start_cluster FOLDER starts it, stop_cluster ends it. Nothing
+# outside of the folder is changed, and a Slurm that is installed here in earnest is not touched.
 # shellcheck shell=bash
 
 cluster=
@@ -19,9 +19,9 @@ free_ports() {
   done
 }
 
-# start_cluster FOLDER: three partitions, `batch`, `grace` with 20 s of grace time, and `urgent`, whose jobs preempt those
-# of the other two. Short time limits of Slurm itself, so that a test takes seconds: a node that does not answer is down
-# after 15 s, and a requeued job starts after 6 s.
+# start_cluster FOLDER: three partitions, `batch`, `grace` with 20 s of grace time, and `urgent`, whose jobs preempt
+# those of the other two. Short time limits of Slurm itself, so that a test takes seconds: a node that does not answer
+# is down after 15 s, and a requeued job starts after 6 s.
 start_cluster() {
   local ports node
   cluster=$1
@@ -109,12 +109,15 @@ lose_node() {
 }
 
 stop_cluster() {
-  local node file
+  local node file process
   [[ -n $cluster ]] || return 0
   scancel --me --signal=KILL 2>/dev/null || true
   for node in n1 n2; do lose_node "$node"; done
   for file in slurmctld.pid munge/pid; do
-    if [[ -s $cluster/$file ]]; then kill "$(<"$cluster/$file")" 2>/dev/null || true; fi
+    [[ -s $cluster/$file ]] || continue
+    process=$(<"$cluster/$file")
+    kill "$process" 2>/dev/null || true
+    while [[ -e /proc/$process ]]; do sleep 0.1; done  # it writes its state
   done
   cluster=
 }

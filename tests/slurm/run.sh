@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the scripts of launcher/slurm on a private Slurm of two nodes on this machine (cluster.sh): sizes, cancel, time
-# limit, loss of a node, preemption, requeue, wrong MPI, arrays, chains. Checks the states of jobs, that no step is lost,
-# and that each digest is that of one process. Takes about 5 minutes. The last line is "N of N passed"; the status is 77
-# if Slurm is not installed.
+# limit, loss of a node, preemption, requeue, wrong MPI, arrays, chains. Checks the states of jobs, that no step is
+# lost, and that each digest is that of one process. Takes about 5 minutes. The last line is "N of N passed"; the
+# status is 77 if Slurm is not installed.
 #   tests/slurm/run.sh [--program FILE] [CASE...]
 #   --program FILE  lockstep-run, beside lockstep; default build/release/lockstep-run
 #   CASE...         default: all, which --list prints
@@ -49,10 +49,15 @@ submit() {
   job=$(sbatch --parsable "$@")
   run=runs/slurm-$job
 }
+# Prints nothing if slurmctld does not answer in time.
 field() { scontrol show job -o "$job" 2>/dev/null | head -n 1 | tr ' ' '\n' | sed -n "s/^$1=//p"; }
-restarted() { (($(field Restarts) >= $1)); }
-has_left_nodes() { [[ $(field JobState) != COMPLETING ]]; }
-is_over() { [[ $(field JobState) != @(PENDING|RUNNING|COMPLETING|SUSPENDED|CONFIGURING) ]]; }
+restarted() {
+  local restarts
+  restarts=$(field Restarts)
+  ((${restarts:-0} >= $1))
+}
+has_left_nodes() { [[ $(field JobState) != @(COMPLETING|) ]]; }
+is_over() { [[ $(field JobState) != @(PENDING|RUNNING|COMPLETING|SUSPENDED|CONFIGURING|) ]]; }
 # ends_as STATE STATUS RESTARTS
 ends_as() {
   await 90 is_over
@@ -121,16 +126,20 @@ mpirun_in_job() { # lockstep-run, whose mpirun starts its daemons by srun
 }
 
 wrong_mpi() { # processes that MPI cannot connect: one line; a lone one needs no connection
-  local message
+  local mpi message step
   configure 10
-  await 60 nodes_idle
-  message=$(srun --quiet --mpi=none --ntasks=2 "$program" train --config run.cfg --run-dir none 2>&1) && wrong "status 0"
-  equal "lines" "$(grep -vc '^srun:' <<<"$message")" 1
-  [[ $message == *"the launcher started 2 processes but MPI connected only 1: "*"srun --mpi=pmix"* ]] || wrong "$message"
-  srun --quiet --mpi=none --ntasks=1 "$program" train --config run.cfg --run-dir runs/lone --quiet >alone.out ||
-    wrong "a lone process: status $?"
-  run=runs/lone
-  complete
+  for mpi in none pmi2; do
+    await 60 nodes_idle
+    step=(srun --quiet "--mpi=$mpi")
+    message=$("${step[@]}" --ntasks=2 "$program" train --config run.cfg --run-dir none 2>&1) && wrong "status 0"
+    equal "lines" "$(grep -vc '^srun:' <<<"$message")" 1
+    [[ $message == *"the launcher started 2 processes but MPI connected only 1: "*"srun --mpi=pmix"* ]] ||
+      wrong "$message"
+    run=runs/lone-$mpi
+    "${step[@]}" --ntasks=1 "$program" train --config run.cfg --run-dir "$run" --quiet >alone.out 2>&1 ||
+      wrong "a lone process: status $?: $(<alone.out)"
+    complete
+  done
 }
 
 cancel() { # scancel: the ranks save, the job is not revived, and can be continued by hand
@@ -418,7 +427,8 @@ for name in "${chosen[@]}"; do
     printf '%4d s  FAILED\n' $((SECONDS - started))
     cat "$work/$name.err"
     for log in lockstep-*.out; do
-      if [[ $log -nt $work/run.cfg ]]; then grep -vE '^(epoch|srun: cluster) ' "$log" | tail -n 20 | sed "s/^/  $log: /"; fi
+      [[ $log -nt $work/run.cfg ]] || continue
+      grep -vE '^(epoch|srun: cluster) ' "$log" | tail -n 20 | sed "s/^/  $log: /"
     done
     stop_cluster
     rm -rf lockstep-*.out runs
