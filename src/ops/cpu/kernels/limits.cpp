@@ -11,7 +11,8 @@ constexpr int sum_count = many_registers ? 24 : 12;
 double multiply_add(std::int64_t rounds, float* sums) {
   const Vector factor = hn::Load(floats, sums);
   Vector sum[sum_count];
-  LOCKSTEP_UNROLL for (int i = 0; i < sum_count; ++i) { sum[i] = factor; }
+  // Of equal sums, the compiler would compute one.
+  LOCKSTEP_UNROLL for (int i = 0; i < sum_count; ++i) { sum[i] = hn::Set(floats, static_cast<float>(i)); }
   for (std::int64_t round = 0; round < rounds; ++round) {
     LOCKSTEP_UNROLL for (int i = 0; i < sum_count; ++i) { sum[i] = hn::MulAdd(sum[i], factor, factor); }
   }
