@@ -154,6 +154,14 @@ void outputs_of_tile(const BlockedConv& task, const PhasePart& work, const Regio
 /// Pixels of the next tile: three, or two if four or two are left.
 int next_count(int left) { return left == 4 || left == 2 ? 2 : left >= 3 ? 3 : 1; }
 
+/// Targets of which all pixels of a region are computed one after the other. A target of few products takes
+/// less time than writing it: each plane is then written in one go. Otherwise the pixels of a tile stay in
+/// the first-level cache for many targets.
+int targets_at_once(const ConvBlocking& blocking, int products) {
+  constexpr int few = 64;
+  return products <= few ? tile_outputs : blocking.targets;
+}
+
 void run_region(const BlockedConv& task, const GridRegion& region) {
   const ConvBlocking& blocking = task.blocking;
   for (int c = 0; c < task.source.channels; c += blocking.sources) {
@@ -164,8 +172,9 @@ void run_region(const BlockedConv& task, const GridRegion& region) {
                 task.region);
     for (int i = 0; i < task.phase_count; ++i) {
       const RegionPixels where = locate(task, task.phases[i], region);
-      for (int o = 0; o < task.targets; o += blocking.targets) {
-        const PhasePart work{task.phases[i], c, sources, o, smaller(o + blocking.targets, task.targets)};
+      const int targets = targets_at_once(blocking, sources * task.phases[i].tap_count);
+      for (int o = 0; o < task.targets; o += targets) {
+        const PhasePart work{task.phases[i], c, sources, o, smaller(o + targets, task.targets)};
         for (int p = 0; p < where.count;) {
           const int count = next_count(where.count - p);
           outputs_of_tile(task, work, where, p, count);

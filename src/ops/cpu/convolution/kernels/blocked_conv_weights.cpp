@@ -54,37 +54,85 @@ void transpose_stretch(const BlockedConvWeights& task, const Stretch& stretch, f
   }
 }
 
-/// Gathers the pixels of factors [first, first + count) to [pixel][12][16]; missing factors are zeros.
-void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int first, int count,
-                    float* target) {
+/// Pixels of a factor's plane for a stretch of the grid.
+struct TapPixels {
+  const ConvTap* tap;
+  bool inside;  ///< whether all are inside the plane
+  std::size_t pixel[weight_pixels];
+};
+constexpr std::size_t outside = static_cast<std::size_t>(-1);
+
+TapPixels find_pixels(const BlockedConvWeights& task, const Stretch& stretch, const ConvTap& tap) {
   const PixelPlanes& planes = task.factor;
-  for (int i = 0; i < count; ++i) {
-    const int channel = (first + i) / task.tap_count;
-    const ConvTap& tap = task.taps[(first + i) % task.tap_count];
-    for (int p = 0; p < stretch.count; ++p) {
-      float* pixel = target + pixels(p * max_factors + i);
-      const int row = stretch.row[p] * task.factor_step + tap.row;
-      const int column = stretch.column[p] * task.factor_step + tap.column;
-      const bool inside = row >= 0 && row < planes.height && column >= 0 && column < planes.width;
-      if (channel >= planes.channels || !inside) {
-        clear(pixel, lanes);
-        continue;
+  TapPixels where;
+  where.tap = &tap;
+  where.inside = true;
+  for (int p = 0; p < stretch.count; ++p) {
+    const int row = stretch.row[p] * task.factor_step + tap.row;
+    const int column = stretch.column[p] * task.factor_step + tap.column;
+    const bool inside = row >= 0 && row < planes.height && column >= 0 && column < planes.width;
+    where.inside = where.inside && inside;
+    where.pixel[p] = inside ? static_cast<std::size_t>(row) * planes.width + column : outside;
+  }
+  return where;
+}
+
+/// Gathers a channel's pixels to [pixel][12][16].
+void gather_factor(const PixelPlanes& planes, int channel, const TapPixels& where, int count, float* target) {
+  const std::size_t first = static_cast<std::size_t>(channel) * planes.height * planes.width;
+  if (where.inside && planes.masks == nullptr) {
+    const float* plane = planes.data + pixels(first);
+    for (int p = 0; p < count; ++p, target += pixels(max_factors)) {
+      LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
+        const Vector value = hn::Load(floats, plane + pixels(where.pixel[p]) + part * width);
+        hn::Store(value, floats, target + part * width);
       }
-      const std::size_t plane = static_cast<std::size_t>(channel) * planes.height;
-      copy_pixel(planes, (plane + row) * planes.width + column, pixel);
+    }
+    return;
+  }
+  for (int p = 0; p < count; ++p, target += pixels(max_factors)) {
+    if (where.pixel[p] == outside) {
+      clear(target, lanes);
+    } else {
+      copy_pixel(planes, first + where.pixel[p], target);
     }
   }
 }
 
+/// Gathers the pixels of factors [first, first + count) to [pixel][12][16]; missing factors are zeros.
+/// `where`: of the last factor before, and after that of the last one.
+void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int first, int count,
+                    TapPixels& where, float* target) {
+  for (int i = 0; i < count; ++i, target += lanes) {
+    const int channel = (first + i) / task.tap_count;
+    if (channel >= task.factor.channels) {
+      for (int p = 0; p < stretch.count; ++p) clear(target + pixels(p * max_factors), lanes);
+      continue;
+    }
+    const ConvTap& tap = task.taps[(first + i) % task.tap_count];
+    if (where.tap != &tap) where = find_pixels(task, stretch, tap);
+    gather_factor(task.factor, channel, where, stretch.count, target);
+  }
+}
+
+/// Pixels that are gathered next, for each factor of a tile. They are brought into the second-level cache
+/// while the tile is computed.
+struct Upcoming {
+  const float* data;
+  std::size_t plane;  ///< stride of factors; 0, like the next one: nothing is to be brought
+  std::size_t pixel;  ///< stride of pixels
+};
+
 /// Adds a band's sums of FB factors x VB vectors of lanes to `sums`, in rows `row` floats apart.
 template <int FB, int VB>
-HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, float* sums,
-                       std::size_t row) {
+HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, float* sums, std::size_t row,
+                       Upcoming next) {
   Vector sum[FB][VB];
   LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) {
     LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { sum[i][v] = hn::Zero(floats); }
   }
-  for (int p = 0; p < pixel_count; ++p, factor += pixels(max_factors)) {
+  for (int p = 0; p < pixel_count; ++p, factor += pixels(max_factors), next.data += next.pixel) {
+    LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) { __builtin_prefetch(next.data + i * next.plane, 0, 2); }
     for (int image = 0; image < lanes; ++image, lane += sum_lanes) {
       Vector values[VB];
       LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { values[v] = hn::Load(floats, lane + v * width); }
@@ -105,14 +153,17 @@ HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, 
 /// Adds a band's sums of `count` factors (12, 8 or 4) x VB vectors of lanes.
 template <int VB>
 void factors_of_tile(int count, int pixel_count, const float* lane, const float* factor, float* sums,
-                     std::size_t row) {
+                     std::size_t row, Upcoming next) {
   constexpr int large = many_registers ? 12 : 6;
   constexpr int small = many_registers ? 8 : 4;
   const int block = count == 12 ? large : count == 8 ? small : 4;
-  for (int i = 0; i < count; i += block, factor += pixels(block), sums += block * row) {
-    block == large   ? tile<large, VB>(pixel_count, lane, factor, sums, row)
-    : block == small ? tile<small, VB>(pixel_count, lane, factor, sums, row)
-                     : tile<4, VB>(pixel_count, lane, factor, sums, row);
+  for (int i = 0; i < count; i += block) {
+    block == large   ? tile<large, VB>(pixel_count, lane, factor, sums, row, next)
+    : block == small ? tile<small, VB>(pixel_count, lane, factor, sums, row, next)
+                     : tile<4, VB>(pixel_count, lane, factor, sums, row, next);
+    factor += pixels(block);
+    sums += block * row;
+    next.data += block * next.plane;
   }
 }
 
@@ -136,25 +187,40 @@ Stretch stretch_of(const BlockedConvWeights& task, std::int64_t begin, std::int6
   return stretch;
 }
 
-/// Adds a band: pixels [begin, end) of a stretch of `stretch` pixels, for all lanes and the gathered factors
-/// [factor, factor + count).
-void add_band(const BlockedConvWeights& task, std::size_t stretch, std::size_t begin, std::size_t end,
-              int factor, int count) {
+/// Gathered factors, and the stretch that they belong to.
+struct Gathered {
+  int first, count;   ///< factors
+  int stretch;        ///< pixels of the stretch
+  Upcoming upcoming;  ///< at the first pixel of the stretch
+};
+
+/// Adds a band: pixels [begin, end) of the stretch, for all lanes and the gathered factors.
+void add_band(const BlockedConvWeights& task, const Gathered& gathered, std::size_t begin, std::size_t end) {
   const float* transposed = task.scratch + pixels(weight_pixels * max_factors) + pixels(begin) * sum_lanes;
   const float* factors = task.scratch + pixels(begin * max_factors);
   const std::size_t row = weight_sums_width(task.lane.channels);
   const auto pixel_count = static_cast<int>(end - begin);
-  for (int l = 0; l < task.lane.channels;) {
-    const float* lane = transposed + pixels(stretch) * sum_lanes * (l / sum_lanes) + l % sum_lanes;
-    float* sums = task.sums + row * factor + l;
+  Upcoming next = gathered.upcoming;
+  next.data += begin * next.pixel;
+  for (int l = 0; l < task.lane.channels; next = {factors, 0, 0}) {
+    const float* lane = transposed + pixels(gathered.stretch) * sum_lanes * (l / sum_lanes) + l % sum_lanes;
+    float* sums = task.sums + row * gathered.first + l;
     if (task.lane.channels - l > width) {
-      factors_of_tile<2>(count, pixel_count, lane, factors, sums, row);
+      factors_of_tile<2>(gathered.count, pixel_count, lane, factors, sums, row, next);
       l += 2 * width;
     } else {
-      factors_of_tile<1>(count, pixel_count, lane, factors, sums, row);
+      factors_of_tile<1>(gathered.count, pixel_count, lane, factors, sums, row, next);
       l += width;
     }
   }
+}
+
+/// Pixels of the factors from `first`, if they lie side by side in memory.
+Upcoming upcoming_factors(const BlockedConvWeights& task, const TapPixels& where, int first) {
+  const bool side_by_side = task.tap_count == 1 && task.factor_step == 1 && where.inside;
+  if (!side_by_side || first >= task.factor.channels) return {task.scratch, 0, 0};
+  const std::size_t plane = pixels(static_cast<std::size_t>(task.factor.height) * task.factor.width);
+  return {task.factor.data + plane * first + pixels(where.pixel[0]), plane, lanes};
 }
 
 /// Offsets of the weights of consecutive factors from a lane's first weight.
@@ -219,13 +285,15 @@ void blocked_conv_weights(const BlockedConvWeights& task) {
     const std::int64_t start = begin_of(bands, first);
     const Stretch stretch = stretch_of(task, start, begin_of(bands, last));
     transpose_stretch(task, stretch, task.scratch + pixels(weight_pixels * max_factors));
+    TapPixels where;
+    where.tap = nullptr;
     for (int f = 0; f < factors;) {
       const int next = next_factors(factors - f);
-      gather_factors(task, stretch, f, next, task.scratch);
+      gather_factors(task, stretch, f, next, where, task.scratch);
+      const Gathered gathered{f, next, stretch.count, upcoming_factors(task, where, f + next)};
       for (std::int64_t band = first; band < last; ++band) {
-        add_band(task, static_cast<std::size_t>(stretch.count),
-                 static_cast<std::size_t>(begin_of(bands, band) - start),
-                 static_cast<std::size_t>(begin_of(bands, band + 1) - start), f, next);
+        add_band(task, gathered, static_cast<std::size_t>(begin_of(bands, band) - start),
+                 static_cast<std::size_t>(begin_of(bands, band + 1) - start));
       }
       f += next;
     }
