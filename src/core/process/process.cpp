@@ -83,7 +83,10 @@ std::optional<ProcessId> own_launcher() {
 }
 
 std::optional<ProcessStatus> status_of(std::int64_t process) {
-  const std::string text = read_proc(fmt::format("/proc/{}/stat", process));
+  // Of this process, the file of its first thread: qemu imitates the other one, with a start that other
+  // processes do not see.
+  const char* file = process == getpid() ? "/proc/self/task/{}/stat" : "/proc/{}/stat";
+  const std::string text = read_proc(fmt::format(fmt::runtime(file), process));
   const std::size_t name_end = text.rfind(") ");  // "pid (name) state ..."
   if (name_end == std::string::npos) return std::nullopt;
   const std::string_view rest = std::string_view(text).substr(name_end + 2);
