@@ -79,12 +79,11 @@ Level level_by_name(const std::string& name) {
       return entry.level;
     }
   }
-  std::string known = "auto";
+  std::string built;
   for (const Entry& entry : entries()) {
-    known += fmt::format(", {}", entry.name);
+    built += fmt::format("{}{}", built.empty() ? "" : ", ", entry.name);
   }
-  throw Error(Category::usage,
-              fmt::format("unknown instruction set '{}'; this build supports {}", name, known));
+  throw Error(Category::usage, fmt::format("this build has kernels for {}, not for '{}'", built, name));
 }
 
 const char* level_name(Level level) {
