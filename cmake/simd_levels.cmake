@@ -15,7 +15,7 @@ function(lockstep_add_simd_levels target)
     set(avx512_flags -march=x86-64-v4 -maes -mpclmul)
   else()
     set(levels neon)
-    set(neon_flags)
+    set(neon_flags -march=armv8-a+crypto)  # Highway's NEON has AES, which no kernel uses
   endif()
   foreach(level ${levels})
     add_library(lockstep_kernels_${level} OBJECT ${kernels})

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Makes build/arm64-sysroot, the folder from which CMake's preset arm64 takes the headers and libraries of 64-bit ARM:
+# Debian's arm64 packages of what the build and the tests link, unpacked, not installed. Needs neither root nor an ARM
+# machine, only apt-get and a Debian mirror. Does nothing if the folder is complete and launcher/packages.txt is not
+# newer.
+#   launcher/arm64-sysroot.sh
+set -euo pipefail
+# shellcheck source=launcher/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+folder=$root/build/arm64-sysroot
+unpacked=$folder.tmp
+packages=$folder.packages
+
+# The libraries of the build, and mpirun with what it loads.
+names() {
+  packages_of build sysroot | grep -- '-dev$' && packages_of runtime
+}
+
+# apt_arm64 COMMAND...: apt-get for a system of this system's sources that is of arm64 and has no packages yet.
+apt_arm64() {
+  apt-get -q -y -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User= -o Debug::NoLocking=1 \
+    -o Dir::State="$packages" -o Dir::State::status="$packages/status" -o Dir::Cache="$packages" \
+    -o Acquire::Retries=3 "$@"
+}
+
+fetch() {
+  local names
+  mapfile -t names < <(names)
+  rm -rf "$packages" && mkdir -p "$packages"/{lists,archives}/partial && : >"$packages/status" &&
+    { apt_arm64 update || say "some package lists could not be updated"; } &&
+    apt_arm64 install --no-install-recommends --download-only "${names[@]}"
+}
+
+# Symbolic links to absolute paths would lead out of the folder.
+unpack() {
+  local archive link
+  rm -rf "$folder" "$unpacked" && mkdir "$unpacked" || return
+  for archive in "$packages"/archives/*.deb; do dpkg-deb -x "$archive" "$unpacked" || return; done
+  find "$unpacked" -type l -lname '/*' -print0 | while IFS= read -r -d '' link; do
+    ln -snf --relative "$unpacked$(readlink "$link")" "$link" || return
+  done
+  rm -rf "$packages" "$unpacked"/usr/share/{doc,locale,man,perl} && mv "$unpacked" "$folder"
+}
+
+[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit; }
+if [[ $folder -nt $launcher/packages.txt ]]; then exit; fi
+command -v apt-get >/dev/null || die "this is not a Debian system: fill $folder with the arm64 counterparts of: $(names | xargs)"
+mkdir -p "$root/build" || die "cannot write to $root/build"
+fetch || die "cannot fetch arm64 packages; is there a network, and is this Debian 12 or newer?"
+unpack || die "cannot unpack packages into $unpacked"
