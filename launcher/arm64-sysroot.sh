@@ -45,7 +45,8 @@ unpack() {
 
 [[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit; }
 if [[ $folder -nt $launcher/packages.txt ]]; then exit; fi
-command -v apt-get >/dev/null || die "this is not a Debian system: fill $folder with the arm64 counterparts of: $(names | xargs)"
+command -v apt-get >/dev/null ||
+  die "this is not a Debian system; unpack the arm64 counterparts of these into $folder: $(names | xargs)"
 mkdir -p "$root/build" || die "cannot write to $root/build"
 fetch || die "cannot fetch arm64 packages; is there a network, and is this Debian 12 or newer?"
 unpack || die "cannot unpack packages into $unpacked"

@@ -7,7 +7,7 @@
 #                  SECONDS: when this script has to end; what has not ended by then is stopped and not counted
 #   --long         only the checks that take long, with the result appended to build/logs/long.txt: digests that
 #                  README and docs show, many ranks with several threads each, a build without precompiled headers,
-#                  a minute of fuzzing per reader
+#                  a minute of fuzzing per reader, a build for 64-bit ARM and its tests on qemu
 #   --deploy       only what needs more than this program: a private Slurm of two nodes. The result is appended to
 #                  build/logs/deploy.txt; what is not installed is skipped by name
 #   --no-packages  install nothing
@@ -144,10 +144,19 @@ includes() {
     cmake --build "$root/build/includes" --parallel "$(jobs_at_once)"
 }
 
+# A build for 64-bit ARM on x86-64. Runs on qemu must end with the digests of x86-64.
+arm64_checks() {
+  if $packages; then install_packages arm64; fi
+  if check "arm64-sysroot" "$launcher/arm64-sysroot.sh" && check "arm64-build" build_preset arm64 arm64_tests; then
+    tests "arm64-tests (on qemu)" arm64 -L arm64
+  fi
+}
+
 long_checks() {
   if check "build" build_preset test; then tests "long-tests" test -L long; fi
   check "includes" includes || true
   check "fuzz" "$launcher/fuzz.sh" 60 || true
+  if [[ $(uname -m) == x86_64 ]]; then arm64_checks; fi
   record long.txt
 }
 

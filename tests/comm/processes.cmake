@@ -5,7 +5,7 @@ target_link_libraries(failures_mpi PRIVATE lockstep_library lockstep_dependencie
 
 # lockstep_failure_test(<how> <transport> <status> <error> <mpirun's option>...)
 function(lockstep_failure_test how transport status error)
-  set(command ${mpi_run} 3 ${ARGN} $<TARGET_FILE:failures_mpi> ${how} ${transport})
+  set(command ${mpi_run} 3 ${ARGN} ${emulator} $<TARGET_FILE:failures_mpi> ${how} ${transport})
   string(JOIN "," command ${command})  # one argument, a list again in the script
   set(expected -D "STATUS=${status}")
   if(error)

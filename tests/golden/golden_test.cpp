@@ -1,5 +1,5 @@
 // Compares digests of runs of the program with those in golden.txt, which explains how to read and change it.
-//   golden_test [--record] [FILE]
+//   golden_test [--record] [--runs NAME,NAME...] [FILE]    --runs: only these
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,6 +22,7 @@ namespace {
 constexpr const char* saved_model = "model.safetensors";
 
 bool record = false;
+std::string chosen;  ///< names of runs, separated by commas; empty: all
 std::string file = LOCKSTEP_SOURCE "/tests/golden/golden.txt";
 
 /// A run that the file describes.
@@ -54,6 +55,17 @@ std::vector<Case> runs_of(const Case& run) {
   return runs;
 }
 
+/// Those of `cases` that --runs names.
+std::vector<Case> choose(std::vector<Case> cases) {
+  if (chosen.empty()) return cases;
+  std::set<std::string> names;
+  std::istringstream stream(chosen);
+  for (std::string name; std::getline(stream, name, ',');) names.insert(name);
+  std::erase_if(cases, [&](const Case& one) { return !names.contains(one.name); });
+  EXPECT_EQ(cases.size(), names.size()) << file << " lacks some of the runs " << chosen;
+  return cases;
+}
+
 std::vector<Case> parse(const Words& lines) {
   std::vector<Case> cases;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -71,7 +83,7 @@ std::vector<Case> parse(const Words& lines) {
     }
   }
   std::vector<Case> runs;
-  for (const Case& one : cases) std::ranges::move(runs_of(one), std::back_inserter(runs));
+  for (const Case& one : choose(std::move(cases))) std::ranges::move(runs_of(one), std::back_inserter(runs));
   return runs;
 }
 
@@ -272,10 +284,12 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (argv[i] == std::string("--record")) {
       lockstep::test::record = true;
+    } else if (argv[i] == std::string("--runs") && i + 1 < argc) {
+      lockstep::test::chosen = argv[++i];
     } else if (argv[i][0] != '-') {
       lockstep::test::file = argv[i];
     } else {
-      std::cerr << "usage: golden_test [--record] [FILE]\n";
+      std::cerr << "usage: golden_test [--record] [--runs NAME,NAME...] [FILE]\n";
       return 2;
     }
   }

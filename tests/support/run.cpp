@@ -41,6 +41,12 @@ void write_head(const TemporaryFolder& folder, const std::string& name, std::uin
   folder.write(name, bytes);
 }
 
+/// What starts a program that was built for another processor: the words of TEST_EMULATOR; usually none.
+Words emulator() {
+  const char* command = std::getenv("TEST_EMULATOR");
+  return command != nullptr ? words(command) : Words{};
+}
+
 /// Environment of a program: `more` (NAME=VALUE), what mpirun needs, a folder for temporary files that only
 /// this process's programs have, since Open MPI removes its own where another job has just begun, and this
 /// process's.
@@ -174,10 +180,10 @@ Outcome run(const Words& command, const Words& environment) {
 }
 
 Words on_ranks(int ranks, const std::string& program, const Words& arguments, const Words& mpirun_options) {
-  const Words command{program};
-  if (ranks == 0) return command + arguments;
-  return words("{} --oversubscribe --bind-to none -np {}", LOCKSTEP_MPIEXEC, ranks) + mpirun_options +
-         command + arguments;
+  const Words command = emulator() + Words{program} + arguments;
+  if (ranks == 0) return command;
+  return emulator() + words("{} --oversubscribe --bind-to none -np {}", LOCKSTEP_MPIEXEC, ranks) +
+         mpirun_options + command;
 }
 
 Outcome lockstep(int ranks, const Words& arguments, const Words& environment) {
