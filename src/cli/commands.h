@@ -21,6 +21,9 @@ struct Command {
   int (*run)(int argc, char** argv);
   /// Calls the reader with the options.
   void (*describe)(const OptionSetReader& read);
+  /// Whether only the first process runs it. If another one failed, mpirun would end the first one, perhaps
+  /// before that has printed the reason.
+  bool first_only = false;
 };
 
 /// All subcommands, in the order of --help.

@@ -129,7 +129,6 @@ int run_diff(int argc, char** argv) {
   DiffOptions options;
   OptionSet set = option_set(options);
   if (!set.parse(argc, argv, environ)) return print_help(set.help());
-  if (!is_first_process()) return 0;
   const DiffResults results =
       compare(read_run_record(RunFolder(options.first)), read_run_record(RunFolder(options.second)));
   ResultPrinter(options.results, true).print(results);

@@ -112,13 +112,10 @@ int run_export(int argc, char** argv) {
   ExportOptions options;
   OptionSet set = option_set(options);
   if (!set.parse(argc, argv, environ)) return print_help(set.help());
-  if (is_first_process()) {
-    set.explain([&] {
-      export_model(options);
-      return 0;
-    });
-  }
-  return 0;
+  return set.explain([&] {
+    export_model(options);
+    return 0;
+  });
 }
 
 void describe_export(const OptionSetReader& read) { describe<ExportOptions>(option_set, read); }

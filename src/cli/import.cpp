@@ -114,12 +114,10 @@ int run_import(int argc, char** argv) {
   ImportOptions options;
   OptionSet set = option_set(options);
   if (!set.parse(argc, argv, environ)) return print_help(set.help());
-  if (is_first_process())
-    set.explain([&] {
-      import_model(options);
-      return 0;
-    });
-  return 0;
+  return set.explain([&] {
+    import_model(options);
+    return 0;
+  });
 }
 
 void describe_import(const OptionSetReader& read) { describe<ImportOptions>(option_set, read); }

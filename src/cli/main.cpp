@@ -24,6 +24,7 @@ namespace {
 /// Runs the command that `words` begin with. Throws Error(usage) if there is none.
 int run_command(std::span<char* const> words) {
   if (const Command* const command = find_command(words)) {
+    if (command->first_only && !is_first_process()) return 0;
     const std::string_view found = command->name;
     const auto rest = words.subspan(found.find(' ') == std::string_view::npos ? 0 : 1);
     return command->run(static_cast<int>(rest.size()), const_cast<char**>(rest.data()));

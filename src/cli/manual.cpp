@@ -89,7 +89,6 @@ int run_man(int argc, char** argv) {
   ManualOptions options;
   OptionSet set = option_set(options);
   if (!set.parse(argc, argv, environ)) return print_help(set.help());
-  if (!is_first_process()) return 0;
   if (options.output.empty()) return print_help(page_of(options.command));
   make_folder(options.output);
   for (const Page& page : pages()) {

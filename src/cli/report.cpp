@@ -114,7 +114,6 @@ int run_report(int argc, char** argv) {
   ReportOptions options;
   OptionSet set = option_set(options);
   if (!set.parse(argc, argv, environ)) return print_help(set.help());
-  if (!is_first_process()) return 0;
   const RunFolder folder(options.directory);
   const RunRecord record = read_run_record(folder);
   const std::vector<std::string> written = write_files(folder, record, options);

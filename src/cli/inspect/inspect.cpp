@@ -195,7 +195,7 @@ int run_inspect(int argc, char** argv) {
   InspectOptions options;
   OptionSet set = option_set(options);
   if (!set.parse(argc, argv, environ)) return print_help(set.help());
-  if (is_first_process()) inspect(options);
+  inspect(options);
   return 0;
 }
 

@@ -49,7 +49,7 @@ int run_recipes(int argc, char** argv) {
   RecipesOptions options;
   OptionSet set = option_set(options);
   if (!set.parse(argc, argv, environ)) return print_help(set.help());
-  if (is_first_process()) print(options.name.empty() ? list_of_recipes() : find_recipe(options.name));
+  print(options.name.empty() ? list_of_recipes() : find_recipe(options.name));
   return 0;
 }
 
