@@ -30,6 +30,7 @@
 #include "supervisor/decision.h"
 #include "supervisor/mpirun_command.h"
 #include "supervisor/reports.h"
+#include "supervisor/session_folder.h"
 #include "supervisor/summary.h"
 
 namespace lockstep::launcher {
@@ -154,6 +155,7 @@ Run::Run(const Arguments& arguments)
     throw Error(Category::resource,
                 "no program; build it: cmake --preset release && cmake --build --preset release");
   }
+  check_session_folder(arguments_.mpirun);
   if (leaves_ranks_open(arguments_.mpirun, machine_)) {
     const int ranks =
         default_ranks(arguments_.command, machine_, [&] { return count_gpus(program_, signals_); });
