@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -127,6 +128,25 @@ HostProbe probe_host() {
     found.shared_free = std::uint64_t{shared.f_bavail} * shared.f_frsize;
   }
   return found;
+}
+
+/// /proc/net/tcp has a heading, and lines "NUMBER: ADDRESS:PORT ADDRESS:PORT STATE ..." in hexadecimal
+/// digits, with the address in the processor's byte order. State 0A: listens.
+std::optional<bool> listens_on_loopback(std::uint16_t port, const std::filesystem::path& root) {
+  std::ifstream file(root / "proc/net/tcp");
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    std::string number, local, peer, state;
+    words >> number >> local >> peer >> state;
+    const std::size_t colon = local.find(':');
+    if (state != "0A" || colon == std::string::npos) continue;
+    const std::string address = local.substr(0, colon);
+    const bool reached = address == "0100007F" || address == "7F000001" || address == "00000000";
+    if (reached && std::strtoul(local.c_str() + colon + 1, nullptr, 16) == port) return true;
+  }
+  return false;
 }
 
 }  // namespace lockstep

@@ -25,4 +25,11 @@ struct HostProbe {
 /// Does not throw.
 HostProbe probe_host();
 
+/// Free bytes of /dev/shm per rank of a host below which NCCL may not start.
+constexpr std::uint64_t nccl_shared_bytes = std::uint64_t{16} << 20;
+
+/// Whether a process listens on this TCP port of 127.0.0.1, in the network that this process sees. None:
+/// unknown. `root`: as above.
+std::optional<bool> listens_on_loopback(std::uint16_t port, const std::filesystem::path& root = "/");
+
 }  // namespace lockstep

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "comm/world/launch.h"
+#include "comm/world/start_checks.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
@@ -92,6 +94,39 @@ TEST(Launch, ByMpirunHidesTheSlurmStepAroundIt) {
 
 TEST(Launch, ByAnUnknownPmixLauncherAssumesSeveralHosts) {
   EXPECT_FALSE(launch_in({{"PMIX_RANK", "0"}}).one_host);
+}
+
+TEST(StartChecks, SegmentsOfAllRanksMustFitIntoSharedMemory) {
+  unsetenv("OMPI_MCA_btl");
+  constexpr std::uint64_t megabyte = 1 << 20;
+  const Launch launch = {.processes = 8, .local_count = 4, .known = true, .one_host = false};
+  EXPECT_EQ(avoid_small_shared_memory(launch, std::nullopt), "");
+  EXPECT_EQ(avoid_small_shared_memory(launch, 16 * megabyte), "");
+  EXPECT_EQ(avoid_small_shared_memory({.processes = 2, .local_count = 1, .one_host = false}, 0), "");
+  EXPECT_EQ(avoid_small_shared_memory({.processes = 2, .one_host = false}, 0), "");  // srun: none may be here
+  EXPECT_EQ(std::getenv("OMPI_MCA_btl"), nullptr);
+  EXPECT_NE(avoid_small_shared_memory(launch, 15 * megabyte).find("has 15 MiB free, but MPI needs 16 MiB"),
+            std::string::npos);
+  EXPECT_STREQ(std::getenv("OMPI_MCA_btl"), "^vader,sm");
+  EXPECT_EQ(avoid_small_shared_memory(launch, 15 * megabyte), "");  // as for a user's choice
+  unsetenv("OMPI_MCA_btl");
+  EXPECT_NE(avoid_small_shared_memory({.processes = 2}, 0).find("for 2 ranks"), std::string::npos);
+  unsetenv("OMPI_MCA_btl");
+}
+
+TEST(StartChecks, TheServerOfPmixMustListenInThisNetwork) {
+  const TemporaryFolder root;
+  std::filesystem::create_directories(root / "proc/net");
+  root.write("proc/net/tcp", "heading\n 0: 0100007F:9587 00000000:0000 0A 00000000:00000000\n");
+  const auto why = [&](const std::string& address) {
+    return why_unreachable(
+        [&](const char* name) { return std::string(name) == "PMIX_SERVER_URI4" ? address.c_str() : nullptr; },
+        root.path());
+  };
+  EXPECT_EQ(why_unreachable([](const char*) { return nullptr; }, root.path()), "");
+  EXPECT_EQ(why("1.0;tcp4://127.0.0.1:38279"), "");  // 0x9587
+  EXPECT_NE(why("1.0;tcp4://127.0.0.1:38280").find("127.0.0.1:38280"), std::string::npos);
+  EXPECT_EQ(why("1.0;tcp4://192.0.2.2:38280"), "");  // not known
 }
 
 }  // namespace

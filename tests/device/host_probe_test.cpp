@@ -66,5 +66,22 @@ TEST(AvailableMemory, FindsTheLimitOfAContainerWithThePathOfItsHost) {
   EXPECT_EQ(machine.available(), 300000U);
 }
 
+TEST(LoopbackPort, IsSearchedAmongTheListenersOfThisNetwork) {
+  const Machine machine;
+  EXPECT_FALSE(listens_on_loopback(1, machine.path()).has_value());
+  machine.put("proc/net/tcp",
+              "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when\n"
+              "   0: 0100007F:9587 00000000:0000 0A 00000000:00000000 00:00000000 00000000\n"
+              "   1: 00000000:07E8 00000000:0000 0A 00000000:00000000 00:00000000 00000000\n"
+              "   2: 0100007F:0050 0100007F:9587 01 00000000:00000000 00:00000000 00000000\n"
+              "   3: 020200C0:0051 00000000:0000 0A 00000000:00000000 00:00000000 00000000\n");
+  EXPECT_EQ(listens_on_loopback(0x9587, machine.path()), true);
+  EXPECT_EQ(listens_on_loopback(0x07e8, machine.path()), true);   // on all interfaces
+  EXPECT_EQ(listens_on_loopback(0x0050, machine.path()), false);  // connected
+  EXPECT_EQ(listens_on_loopback(0x0051, machine.path()), false);  // another interface
+  machine.put("proc/net/tcp", "  sl  local_address\n");           // a network of its own
+  EXPECT_EQ(listens_on_loopback(0x9587, machine.path()), false);
+}
+
 }  // namespace
 }  // namespace lockstep

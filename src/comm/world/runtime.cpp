@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "comm/world/agreement.h"
+#include "comm/world/start_checks.h"
+#include "core/message.h"
+#include "device/host_probe.h"
 
 namespace lockstep {
 namespace {
@@ -16,7 +19,20 @@ namespace {
 Launch prepare_launch() {
   Launch launch = read_launch([](const char* name) { return std::getenv(name); });
   set_start_options(launch);
+  if (mpi_library().starts_with("Open MPI")) {
+    const std::string warning = avoid_small_shared_memory(launch, probe_host().shared_free);
+    if (launch.local_rank == 0 || (launch.local_rank < 0 && launch.rank == 0)) print_warning(warning);
+  }
   return launch;
+}
+
+/// Refuses to start Open MPI if it cannot reach the process that started it: it would end this process with 8
+/// lines of advice. One rank of each host prints the error.
+void check_reachable(const Launch& launch) {
+  const std::string reason = why_unreachable([](const char* name) { return std::getenv(name); });
+  if (reason.empty()) return;
+  if (launch.local_rank > 0) throw PeerFailure(Category::usage, reason);
+  throw Error(Category::usage, reason);
 }
 
 /// Refuses to run if MPI connected fewer processes than the launcher started: each would do the work of
@@ -86,6 +102,7 @@ World::Runtime::Runtime(int* argc, char*** argv)
       host_name(read_host_name()),
       watch(std::make_unique<Watch>(started_ranks(launch, host_name))) {
   check_managed(launch);
+  check_reachable(launch);
   session.emplace(argc, argv);
   const MpiGroup all = MpiGroup::duplicate(MPI_COMM_WORLD);
   check_connected(launch, all.size());
