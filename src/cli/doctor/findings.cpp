@@ -14,9 +14,6 @@ namespace {
 
 using State = Finding::State;
 
-/// Shared memory per rank below which exchanges of MPI and NCCL on one host may not start.
-constexpr std::uint64_t min_shared_bytes = std::uint64_t{16} << 20;
-
 std::string transport_flag(Transport transport) {
   return fmt::format("{} {}", flag_of(&ExecutionOptions::transport), name_of(transport));
 }
@@ -52,7 +49,7 @@ Finding describe_shared_memory(const HostProbe& host, const Launched& launched) 
   Finding finding{"/dev/shm",
                   fmt::format("{}, {} free", size_text(*host.shared_bytes), size_text(*host.shared_free))};
   finding.figures = {{"bytes", *host.shared_bytes}, {"free_bytes", *host.shared_free}};
-  if (*host.shared_free / static_cast<std::uint64_t>(launched.local_ranks) < min_shared_bytes) {
+  if (*host.shared_free / static_cast<std::uint64_t>(launched.local_ranks) < nccl_shared_bytes) {
     finding.state = State::remark;
     finding.hint =
         "make it larger (docker run --shm-size=1g), or remove files that other programs left there";

@@ -3,14 +3,31 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <cstdint>
 #include <exception>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "comm/world/agreement.h"
 #include "core/printable.h"
+#include "device/host_probe.h"
 
 namespace lockstep {
+namespace {
+
+/// The usual cause of failures in containers; empty if /dev/shm has room for all ranks.
+std::string advice_on_shared_memory(int ranks) {
+  const std::optional<std::uint64_t> free = probe_host().shared_free;
+  if (!free || *free >= nccl_shared_bytes * static_cast<std::uint64_t>(ranks)) return {};
+  return fmt::format(
+      "; /dev/shm has only {} MiB free, which may be too little: in a container, make it larger with "
+      "--shm-size=1g",
+      *free >> 20);
+}
+
+}  // namespace
 
 NcclConnection::NcclConnection(const NcclApi& api, Communicator& host, std::string device)
     : api_(api), host_(host), device_(std::move(device)) {
@@ -128,8 +145,9 @@ void NcclConnection::fail(ncclResult_t result, const char* call, Category catego
   std::string detail = last != nullptr ? last : "";
   while (!detail.empty() && detail.back() == '\n') detail.pop_back();
   const std::string message =
-      fmt::format("{}: NCCL: {}: {}{}{}; NCCL_DEBUG=INFO says more", device_, call,
-                  api_.get_error_string(result), detail.empty() ? "" : ": ", printable(detail));
+      fmt::format("{}: NCCL: {}: {}{}{}{}; NCCL_DEBUG=INFO says more", device_, call,
+                  api_.get_error_string(result), detail.empty() ? "" : ": ", printable(detail),
+                  category == Category::resource ? advice_on_shared_memory(host_.size()) : "");
   abort();
   throw Error(category, message);
 }
