@@ -8,8 +8,11 @@ set(kernel_files
   src/core/files/file_system.h            # the interface itself
   src/core/files/file_system.cpp
   src/cli/bench/bench_allreduce.cpp       # /sys/class/net
+  src/cli/preflight/host.cpp              # the working directory of ranks
   src/comm/transports/shared_memory.cpp   # memfd, /proc/PID/fd
   src/core/process/process.cpp            # /proc/PID
+  src/core/process/interfaces.cpp         # /proc/net
+  src/core/process/processors.cpp         # /sys/devices/system
   src/device/cpu/cpu_device.cpp           # memory without a file
   src/device/host_probe.cpp               # /proc, control groups
   src/run/environment.cpp                 # /proc/cpuinfo

@@ -1,6 +1,5 @@
 #include "run/environment.h"
 
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include <fstream>
 
 #include "core/json/json.h"
+#include "core/process/processors.h"
 
 namespace lockstep {
 namespace {
@@ -27,12 +27,6 @@ std::string cpu_model() {
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
   return {};
-}
-
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
 std::uint64_t physical_memory() {
@@ -63,7 +57,7 @@ Environment this_environment() {
   Environment environment;
   environment.compiler = compiler_name();
   environment.cpu = cpu_model();
-  environment.cores = usable_cores();
+  environment.cores = usable_processors();
   environment.memory_bytes = physical_memory();
   environment.kernel = kernel_name();
   environment.started = now_utc();

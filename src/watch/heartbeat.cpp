@@ -2,8 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/random.h>
@@ -12,10 +10,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <cstdlib>
+#include <functional>
 #include <iterator>
 #include <utility>
 
+#include "core/process/interfaces.h"
 #include "core/process/process.h"
 #include "watch/authenticated_connection.h"
 
@@ -45,22 +45,18 @@ sockaddr_in socket_address(std::uint32_t interface, std::uint16_t port) {
   return address;
 }
 
-/// IPv4 addresses of this host's interfaces that are up, loopback last.
+/// IPv4 addresses of this host's interfaces that are up, loopback last: those that Open MPI is restricted to,
+/// if this host has any of them.
 std::vector<std::uint32_t> interfaces() {
-  std::vector<std::uint32_t> others, own;
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return {};
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET || (one->ifa_flags & IFF_UP) == 0)
-      continue;
-    sockaddr_in address{};
-    std::memcpy(&address, one->ifa_addr, sizeof address);
-    ((one->ifa_flags & IFF_LOOPBACK) != 0 ? own : others).push_back(address.sin_addr.s_addr);
-  }
-  freeifaddrs(all);
-  others.insert(others.end(), own.begin(), own.end());
-  if (others.size() > HeartbeatAddress::max_interfaces) others.resize(HeartbeatAddress::max_interfaces);
-  return others;
+  std::vector<Interface> all = own_interfaces();
+  const char* const list = std::getenv(interfaces_variable);
+  const auto listed = [&](const Interface& interface) { return has_interface(list, interface); };
+  if (list != nullptr && std::ranges::any_of(all, listed)) std::erase_if(all, std::not_fn(listed));
+  std::stable_partition(all.begin(), all.end(), std::not_fn(&Interface::is_loopback));
+  if (all.size() > HeartbeatAddress::max_interfaces) all.resize(HeartbeatAddress::max_interfaces);
+  std::vector<std::uint32_t> addresses;
+  for (const Interface& interface : all) addresses.push_back(address_number(interface.address));
+  return addresses;
 }
 
 class Listener final : public Heartbeat {

@@ -1,0 +1,73 @@
+#include "core/process/processors.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+int number_in(const fs::path& file) {
+  int value = -1;
+  std::ifstream(file) >> value;
+  return value;
+}
+
+/// Whether a list of processors as in "0-3,8" has one that this process may use.
+bool has_usable(const std::string& list) {
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return true;
+  std::istringstream ranges(list);
+  for (std::string range; std::getline(ranges, range, ',');) {
+    int first = 0, last = 0;
+    const int read = std::sscanf(range.c_str(), "%d-%d", &first, &last);
+    for (int processor = first; read > 0 && processor <= (read == 1 ? first : last); ++processor) {
+      if (CPU_ISSET(static_cast<std::size_t>(processor), &usable)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+int usable_processors() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+int usable_nodes() {
+  int nodes = 0;
+  std::error_code error;
+  for (fs::directory_iterator entry("/sys/devices/system/node", error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string list;
+    std::ifstream(entry->path() / "cpulist") >> list;
+    if (entry->path().filename().string().starts_with("node") && has_usable(list)) ++nodes;
+  }
+  return std::max(1, nodes);
+}
+
+int physical_cores() {
+  std::set<std::pair<int, int>> cores;  // package and core
+  std::error_code error;
+  for (fs::directory_iterator entry("/sys/devices/system/cpu", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const fs::path topology = entry->path() / "topology";
+    const int core = number_in(topology / "core_id");
+    if (core >= 0) cores.emplace(number_in(topology / "physical_package_id"), core);
+  }
+  return static_cast<int>(cores.size());
+}
+
+}  // namespace lockstep
