@@ -6,6 +6,7 @@
 
 #include "core/json/members.h"
 #include "lockstep/checkpoint.h"
+#include "run/rank_map.h"
 
 namespace lockstep {
 
@@ -22,13 +23,14 @@ struct Environment {
   std::string kernel;
   std::vector<std::string> hosts;
   int ranks = 1;
-  int threads = 1;  ///< threads of each rank
+  int threads = 1;  ///< threads of rank 0
+  std::vector<RankGroup> rank_map;
   std::vector<std::string> command_line;
   std::string started;  ///< UTC, ISO 8601
   Facts more{};         ///< further members of environment.json
 };
 LOCKSTEP_MEMBERS(Environment, lockstep, compiler, mpi, image_libraries, cpu, simd, cores, memory_bytes,
-                 kernel, hosts, ranks, threads, command_line, started, more)
+                 kernel, hosts, ranks, threads, rank_map, command_line, started, more)
 
 /// Properties of this machine and program: compiler, CPU, cores, memory, kernel and time. Those that cannot
 /// be read stay empty. Never throws.

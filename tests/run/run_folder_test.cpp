@@ -101,16 +101,18 @@ TEST(Environment, JsonHoldsEverything) {
   EXPECT_GT(environment.memory_bytes, 0U);
   EXPECT_EQ(environment.started.size(), 20U);  // 2024-01-31T12:34:56Z
   environment.hosts = {"a", "b"};
+  environment.rank_map = {{.first = 0, .ranks = 4, .host = "a", .device = "2 threads, avx2"}};
   environment.ranks = 4;
   environment.command_line = {"lockstep", "train", "--data-dir", "\xff\"x"};
   environment.more = {{"transport", "messages"}};
   const auto json = nlohmann::json::parse(environment_json(environment));
   for (const char* name :
        {"lockstep", "compiler", "mpi", "image_libraries", "cpu", "simd", "cores", "memory_bytes", "kernel",
-        "hosts", "ranks", "threads", "command_line", "started"}) {
+        "hosts", "rank_map", "ranks", "threads", "command_line", "started"}) {
     EXPECT_TRUE(json.contains(name)) << name;
   }
   EXPECT_EQ(json["hosts"][1], "b");
+  EXPECT_EQ(json["rank_map"][0]["device"], "2 threads, avx2");
   EXPECT_EQ(json["ranks"], 4);
   EXPECT_EQ(json["command_line"][1], "train");
   EXPECT_EQ(json["transport"], "messages");

@@ -19,18 +19,22 @@
 namespace lockstep {
 namespace {
 
-/// Device of a rank, in words: "2 threads, avx512" or "a GPU (NVIDIA H200), bf16".
-std::string processor_of(const Trainer& trainer, DataType dtype) {
-  if (trainer.device() == DeviceKind::cuda)
-    return fmt::format("a GPU ({}), {}", trainer.processor(), name_of(dtype));
-  return fmt::format("{}, {}", counted(trainer.threads(), "thread"), trainer.processor());
+/// Prints where the ranks are, a line for each host, if the summary does not say it.
+void print_map(const std::vector<RankGroup>& map) {
+  constexpr std::size_t most = 16;
+  if (map.size() == 1) return;
+  for (std::size_t i = 0; i < std::min(map.size(), most); ++i) print_message(text_of(map[i]));
+  if (map.size() > most) {
+    print_message(fmt::format("and {} ranks more, in environment.json",
+                              map.back().first + map.back().ranks - map[most].first));
+  }
 }
 
 /// Prints network, data set, ranks and batch in one line.
 void print_summary(const World& world, const TrainOptions& options, const Trainer& trainer) {
   print_message(fmt::format("{} on {}: {} x {}, batch {} = {} of {}{}", options.model.name, options.data.name,
                             counted(world.size(), "rank"),
-                            processor_of(trainer, options.training.execution.dtype),
+                            device_text(trainer, options.training.execution.dtype),
                             options.training.batch.size, counted(trainer.micro_batches(), "micro-batch"),
                             options.training.batch.size / trainer.micro_batches(),
                             world.size() > 1 ? ", exchange by " + std::string(trainer.transport()) : ""));
@@ -113,6 +117,12 @@ void print_place(const TrainOptions& options, const RunPlace& place, const Train
 
 }  // namespace
 
+std::string device_text(const Trainer& trainer, DataType dtype) {
+  if (trainer.device() == DeviceKind::cuda)
+    return fmt::format("a GPU ({}), {}", trainer.processor(), name_of(dtype));
+  return fmt::format("{}, {}", counted(trainer.threads(), "thread"), trainer.processor());
+}
+
 std::string judging_part(const DatasetPair& data) { return data.validation ? "validation" : "test"; }
 
 std::string sizes_text(const DatasetPair& data) {
@@ -176,11 +186,12 @@ std::string few_steps_warning(const TrainOptions& options, std::uint64_t samples
 }
 
 void print_start(const World& world, const TrainOptions& options, const RunPlace& place,
-                 const DatasetPair& data, const Trainer& trainer) {
+                 const DatasetPair& data, const Trainer& trainer, const std::vector<RankGroup>& map) {
   if (!options.output.quiet) {
     const std::string recipe = recipe_line(options);
     if (!recipe.empty()) print_message(recipe);
     print_summary(world, options, trainer);
+    print_map(map);
     print_message(sizes_text(data));
     print_place(options, place, trainer);
   }

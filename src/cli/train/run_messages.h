@@ -1,14 +1,19 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/train/run_place.h"
 #include "cli/train/train_options.h"
 #include "lockstep/trainer.h"
 #include "lockstep/world.h"
+#include "run/rank_map.h"
 
 /// Lines about a run for people: on stderr, as stdout is for results only.
 namespace lockstep {
+
+/// Device of this rank, in words: "2 threads, avx512" or "a GPU (NVIDIA H200), bf16".
+std::string device_text(const Trainer& trainer, DataType dtype);
 
 /// Name of the part of the data whose score decides which epoch is the best.
 std::string judging_part(const DatasetPair& data);
@@ -28,10 +33,10 @@ std::string recipe_line(const TrainOptions& options);
 std::string few_steps_warning(const TrainOptions& options, std::uint64_t samples,
                               std::uint64_t steps_per_epoch);
 
-/// Prints recipe, model, ranks, data and run directory, and warnings about data and options that make the run
-/// slow, short or its evaluation too optimistic.
+/// Prints recipe, model, ranks with their hosts, data and run directory, and warnings about data and options
+/// that make the run slow, short or its evaluation too optimistic.
 void print_start(const World& world, const TrainOptions& options, const RunPlace& place,
-                 const DatasetPair& data, const Trainer& trainer);
+                 const DatasetPair& data, const Trainer& trainer, const std::vector<RankGroup>& map);
 
 void print_best(const TrainOptions& options, const DatasetPair& data, const Trainer& trainer);
 

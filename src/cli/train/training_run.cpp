@@ -60,12 +60,16 @@ TrainerOptions trainer_options(const TrainOptions& options) {
 
 /// Environment of a run: `environment` and facts about its ranks.
 std::string environment_of(Environment environment, const World& world, const Trainer& trainer,
-                           DataType dtype, SampleKind samples) {
+                           const std::vector<RankGroup>& map, DataType dtype, SampleKind samples) {
   environment.lockstep = version();
   environment.mpi = world.library();
   environment.image_libraries = image_libraries();
   environment.simd = trainer.processor();
-  environment.hosts = {world.host()};
+  for (const RankGroup& group : map) {
+    if (environment.hosts.empty() || environment.hosts.back() != group.host)
+      environment.hosts.push_back(group.host);
+  }
+  environment.rank_map = map;
   environment.ranks = world.size();
   environment.threads = trainer.threads();
   environment.more = {{"host_count", std::to_string(world.hosts())},
@@ -208,13 +212,14 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
       warnings_(options_, leads() ? majority_class(*data_.test) : MajorityClass()) {
   trainer_.describe({.options = result_options(options_), .data = data_options(options_)});
   restore();
+  map_ = map_ranks(world, device_text(trainer_, options_.training.execution.dtype));
   open_record(std::move(environment));
   if (leads()) {
     for (const Dataset* part : {data_.train.get(), data_.validation.get(), data_.test.get()}) {
       if (part == nullptr) continue;
       for (const std::string& warning : part->warnings()) print_warning(warning);
     }
-    print_start(world, options_, place_, data_, trainer_);
+    print_start(world, options_, place_, data_, trainer_, map_);
   }
   observe();
 }
@@ -242,7 +247,7 @@ void TrainingRun::open_record(Environment environment) {
       make_folder(place_.folder.path());
       place_.lock(world_.host());
       make_run_folder(options_, place_, trainer_,
-                      environment_of(std::move(environment), world_, trainer_,
+                      environment_of(std::move(environment), world_, trainer_, map_,
                                      options_.training.execution.dtype, samples));
     }
     if (leads()) report_start(place_, trainer_.step());

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "cli/data_warnings.h"
 #include "cli/train/run_place.h"
@@ -48,6 +49,7 @@ class TrainingRun {
   const TrainOptions options_;  ///< without values that follow from the training samples
   std::unique_ptr<Network> network_;
   Trainer trainer_;
+  std::vector<RankGroup> map_;
   DataWarnings warnings_;
   std::optional<Recorder> recorder_;
 };
