@@ -11,17 +11,26 @@
 #include <csignal>
 
 #include "core/files/file.h"
+#include "core/process/process.h"
 
 namespace lockstep::launcher {
 namespace {
 
-/// Starts a program whose stdout is `output`. Returns its process; negative: it cannot be started.
-pid_t spawn(const std::vector<std::string>& command, int output) {
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::size_t max_errors = std::size_t{64} << 10;
+/// Time that a program has to end after it has closed its stdout.
+constexpr milliseconds time_to_end{1000};
+
+/// Starts a program with these streams, in a session of its own. Returns its process; negative: it cannot be
+/// started.
+pid_t spawn(const CommandWords& command, int output, int errors) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none, piped;
@@ -30,49 +39,138 @@ pid_t spawn(const std::vector<std::string>& command, int output) {
   sigaddset(&piped, SIGPIPE);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &piped);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   pid_t process = -1;
-  if (posix_spawn(&process, words[0], &files, &attributes, words.data(), environ) != 0) process = -1;
+  if (posix_spawnp(&process, words[0], &files, &attributes, words.data(), environ) != 0) process = -1;
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   return process;
 }
 
-}  // namespace
+/// A program that runs, and what it has printed so far.
+class RunningProgram {
+ public:
+  explicit RunningProgram(const CommandWords& command) {
+    int out[2], err[2];
+    if (pipe2(out, O_CLOEXEC) != 0) return;
+    out_ = FileDescriptor(out[0]);
+    const FileDescriptor out_end(out[1]);
+    if (pipe2(err, O_CLOEXEC) != 0) return;
+    err_ = FileDescriptor(err[0]);
+    const FileDescriptor err_end(err[1]);
+    process_ = spawn(command, out_end.get(), err_end.get());
+    if (process_ > 0) result_.answer = Answer::late;
+  }
+  ~RunningProgram() {
+    if (process_ <= 0) return;
+    if (!result_.status) kill(-process_, SIGKILL);
+    if (!result_.status) waitpid(process_, nullptr, WNOHANG);
+  }
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
 
-ProgramOutput read_program(const std::vector<std::string>& command, std::chrono::milliseconds limit,
-                           int interrupt) {
-  using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + limit;
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return {};
-  const FileDescriptor output(ends[0]);
-  FileDescriptor input(ends[1]);
-  const pid_t process = spawn(command, input.get());
-  input = {};
-  if (process < 0) return {};
-
-  ProgramOutput result{.answer = Answer::late, .text = {}};
-  std::array<pollfd, 2> events = {{{output.get(), POLLIN, 0}, {interrupt, POLLIN, 0}}};
-  while (result.answer == Answer::late) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
-    if (left <= 0) break;
-    if (poll(events.data(), events.size(), static_cast<int>(left)) <= 0) continue;
-    if (events[1].revents != 0) {
-      result.answer = Answer::interrupted;
-    } else {
-      std::array<char, 4096> bytes;
-      const ssize_t count = read(output.get(), bytes.data(), bytes.size());
-      if (count > 0) result.text.append(bytes.data(), static_cast<std::size_t>(count));
-      if (count == 0) result.answer = Answer::complete;
+  /// Whether there is nothing left to wait for.
+  bool is_done() const { return result_.answer != Answer::late; }
+  /// Whether it has closed its stdout, and only its end is awaited.
+  bool is_ending() const { return !is_done() && out_.get() < 0; }
+  void add_descriptors(std::vector<pollfd>& polled) const {
+    for (const FileDescriptor* const end : {&out_, &err_}) {
+      if (!is_done() && end->get() >= 0) polled.push_back({end->get(), POLLIN, 0});
     }
   }
-  kill(process, SIGKILL);
-  waitpid(process, nullptr, WNOHANG);
-  return result;
+  /// Reads from those of `polled` that are its own, and looks whether it has ended.
+  void take(const std::vector<pollfd>& polled) {
+    if (is_done()) return;
+    for (const pollfd& event : polled) {
+      if (event.revents == 0) continue;
+      if (event.fd == out_.get()) read_from(out_, result_.text, std::string::npos);
+      if (event.fd == err_.get()) read_from(err_, result_.errors, max_errors);
+    }
+    if (!is_ending()) return;
+    if (!out_ended_) out_ended_ = Clock::now();
+    int wait_status = 0;
+    if (waitpid(process_, &wait_status, WNOHANG) == process_) {
+      result_.status = exit_status_of(wait_status);
+      read_rest_of_errors();
+    } else if (Clock::now() < *out_ended_ + time_to_end) {
+      return;
+    }
+    finish(Answer::complete);
+  }
+  void finish(Answer answer) {
+    result_.answer = answer;
+    result_.ended = std::chrono::system_clock::now();
+  }
+  const ProgramOutput& result() const { return result_; }
+
+ private:
+  static void read_from(FileDescriptor& end, std::string& text, std::size_t most) {
+    std::array<char, 4096> bytes;
+    const ssize_t count = read(end.get(), bytes.data(), bytes.size());
+    if (count > 0 && text.size() < most) text.append(bytes.data(), static_cast<std::size_t>(count));
+    if (count == 0) end = {};
+  }
+  /// A process that it has left behind, such as ssh's shared connection, may keep the pipe open.
+  void read_rest_of_errors() {
+    pollfd event{err_.get(), POLLIN, 0};
+    while (err_.get() >= 0 && poll(&event, 1, 0) > 0) {
+      read_from(err_, result_.errors, max_errors);
+      event.fd = err_.get();
+    }
+  }
+
+  pid_t process_ = -1;
+  FileDescriptor out_, err_;
+  std::optional<Clock::time_point> out_ended_;
+  ProgramOutput result_;
+};
+
+}  // namespace
+
+std::vector<ProgramOutput> read_programs(const std::vector<CommandWords>& commands, const Wait& wait) {
+  const auto start = Clock::now(), end = start + wait.limit;
+  std::vector<std::unique_ptr<RunningProgram>> programs;
+  for (const CommandWords& command : commands) programs.push_back(std::make_unique<RunningProgram>(command));
+  bool was_slow = wait.on_slow == nullptr;
+  const auto is_done = [](const auto& program) { return program->is_done(); };
+  const auto milliseconds_until = [](Clock::time_point time) {
+    return static_cast<int>(std::chrono::ceil<milliseconds>(time - Clock::now()).count());
+  };
+  while (!std::ranges::all_of(programs, is_done)) {
+    const bool ending =
+        std::ranges::any_of(programs, [](const auto& program) { return program->is_ending(); });
+    int timeout = milliseconds_until(end);
+    if (timeout <= 0) break;
+    if (!was_slow) timeout = std::clamp(milliseconds_until(start + wait.patience), 0, timeout);
+    if (ending) timeout = std::min(timeout, 10);
+    std::vector<pollfd> polled;
+    if (wait.interrupt >= 0) polled.push_back({wait.interrupt, POLLIN, 0});
+    for (const auto& program : programs) program->add_descriptors(polled);
+    poll(polled.data(), polled.size(), timeout);
+    const bool interrupted = wait.interrupt >= 0 && polled[0].revents != 0;
+    for (const auto& program : programs) {
+      program->take(polled);
+      if (interrupted && !program->is_done()) program->finish(Answer::interrupted);
+    }
+    if (!was_slow && Clock::now() >= start + wait.patience) {
+      was_slow = true;
+      std::vector<std::size_t> pending;
+      for (std::size_t i = 0; i < programs.size(); ++i) {
+        if (!programs[i]->is_done()) pending.push_back(i);
+      }
+      if (!pending.empty()) wait.on_slow(pending);
+    }
+  }
+  std::vector<ProgramOutput> results;
+  for (const auto& program : programs) results.push_back(program->result());
+  return results;
+}
+
+ProgramOutput read_program(const CommandWords& command, const Wait& wait) {
+  return read_programs({command}, wait).front();
 }
 
 }  // namespace lockstep::launcher

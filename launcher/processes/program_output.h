@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,13 +18,30 @@ enum class Answer {
 
 struct ProgramOutput {
   Answer answer = Answer::none;
-  std::string text;  ///< of stdout, as far as it was read
+  std::string text{};           ///< of stdout, as far as it was read
+  std::string errors{};         ///< of stderr, up to 64 KiB
+  std::optional<int> status{};  ///< exit status, or 128 + signal; none: it did not end in time
+  std::chrono::system_clock::time_point ended{};
 };
 
-/// Starts `command`, a path and its arguments, without a shell and with no signal blocked or ignored, and
-/// reads its stdout for up to `limit`, or until the descriptor `interrupt` can be read. stderr is thrown
-/// away. Then kills it, without a wait for its end: a process that waits for a device may not end.
-ProgramOutput read_program(const std::vector<std::string>& command, std::chrono::milliseconds limit,
-                           int interrupt);
+/// Limits of a wait for programs.
+struct Wait {
+  std::chrono::milliseconds limit;
+  int interrupt = -1;  ///< descriptor that ends the wait when it can be read; negative: none
+  /// Called once, with the numbers of the programs that have not ended after `patience`.
+  std::function<void(const std::vector<std::size_t>&)> on_slow = {};
+  std::chrono::milliseconds patience{5000};
+};
+
+/// A program's path and its arguments.
+using CommandWords = std::vector<std::string>;
+
+/// Starts all commands at once, without a shell, a terminal, or a signal that is blocked or ignored, and
+/// reads their output. Then kills those that still run, and processes of theirs, without a wait for their
+/// end: a process that waits for a device may not end.
+std::vector<ProgramOutput> read_programs(const std::vector<CommandWords>& commands, const Wait& wait);
+
+/// Same for a single command.
+ProgramOutput read_program(const CommandWords& command, const Wait& wait);
 
 }  // namespace lockstep::launcher

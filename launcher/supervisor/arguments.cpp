@@ -23,8 +23,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> other_opt
      {"nproc-per-node", "-np N, or -N N for N ranks on each host"},
      {"num_processes", "-np N"},
      {"ntasks", "-np N"},
-     {"nnodes", "--host A,B or --hostfile FILE"},
-     {"nodes", "--host A,B or --hostfile FILE"}}};
+     {"nnodes", "--hosts A,B or --hostfile FILE"},
+     {"nodes", "--hosts A,B or --hostfile FILE"}}};
 
 /// Throws Error(usage) for an option of another launcher, which mpirun would refuse in silence.
 void refuse_other_option(std::string_view word) {
@@ -62,15 +62,19 @@ class Reader {
     return {taken.begin(), taken.end()};
   }
 
-  /// If the next option is `name`, takes it with its value, "--name 3" or "--name=3": a number from `minimum`
-  /// on.
-  std::optional<int> number(std::string_view name, int minimum) {
+  /// If the next option is `name`, takes it with its value: "--name value" or "--name=value".
+  std::optional<std::string> value(std::string_view name) {
     const std::string_view option = word().substr(0, word().find('='));
     if (option != name) return std::nullopt;
-    if (word() != option) return read_number(name, take(1)[0].substr(option.size() + 1), minimum);
+    if (word() != option) return take(1)[0].substr(option.size() + 1);
     const std::vector<std::string> words = take(2);
     if (words.size() < 2) throw Error(Category::usage, std::string(name) + " needs a value");
-    return read_number(name, words[1], minimum);
+    return words[1];
+  }
+  /// Same for a number from `minimum` on.
+  std::optional<int> number(std::string_view name, int minimum) {
+    const std::optional<std::string> text = value(name);
+    return text ? std::optional(read_number(name, *text, minimum)) : std::nullopt;
   }
 
  private:
@@ -90,9 +94,12 @@ std::string no_command(const std::string& unknown) {
 /// Refuses options that have no effect with the others.
 void check(const Arguments& arguments, bool has_min_ranks) {
   const RestartOptions& restarts = arguments.restarts;
-  if (restarts.maximum > 0 && arguments.command[0] != "train") {
+  if (restarts.maximum > 0 && !arguments.command.empty() && arguments.command[0] != "train") {
     throw Error(Category::usage, "--max-restarts has no effect with " + arguments.command[0] +
                                      ": only train can continue from a checkpoint");
+  }
+  if (!arguments.interface.empty() && !arguments.mpirun.names_hosts()) {
+    throw Error(Category::usage, "--interface has no effect without --hosts or --hostfile");
   }
   if (!has_min_ranks) return;
   if (restarts.maximum == 0) throw Error(Category::usage, "--min-ranks has no effect without --max-restarts");
@@ -136,6 +143,13 @@ Arguments parse_arguments(std::span<const char* const> words) {
       has_min_ranks = true;
     } else if (const auto seconds = reader.number("--grace", 0)) {
       result.grace = std::chrono::seconds(*seconds);
+    } else if (const auto interface = reader.value("--interface")) {
+      result.interface = *interface;
+    } else if (const auto hosts = reader.value("--hosts")) {
+      result.mpirun.append({"--hosts", *hosts});
+    } else if (reader.word() == "--check") {
+      result.check = true;
+      reader.take(1);
     } else {
       const std::vector<std::string> option = reader.take(1 + values_of(reader.word()));
       if (is_number_of_ranks(option[0]) && option.size() == 2) read_number(option[0], option[1], 1);
@@ -145,8 +159,10 @@ Arguments parse_arguments(std::span<const char* const> words) {
   }
   result.command = reader.take(words.size());
   result.before_command.assign(words.begin(), words.end() - std::ssize(result.command));
-  if (result.command.empty() && !words.empty()) throw Error(Category::usage, no_command(unknown));
-  if (!result.command.empty()) check(result, has_min_ranks);
+  if (result.command.empty() && !words.empty() && !(result.check && unknown.empty())) {
+    throw Error(Category::usage, no_command(unknown));
+  }
+  if (!result.command.empty() || result.check) check(result, has_min_ranks);
   return result;
 }
 
@@ -156,15 +172,22 @@ std::string help() {
 Starts lockstep on N ranks with mpirun, and the options that it needs:
   lockstep-run train --model lenet --dataset fashion-mnist
   lockstep-run -np 2 train --model lenet --dataset fashion-mnist
-  lockstep-run -np 8 --hostfile hosts train ...
+  lockstep-run --hosts a:2,b:2 train ...
+  lockstep-run --hosts a,b --check train ...
   lockstep-run -np 4 --max-restarts 10 train ...
 
 Options before COMMAND, for example train, are those below or mpirun's (mpirun --help); options
 after it are lockstep's (lockstep --help). The exit status is lockstep's.
 
-  -np N              number of ranks (default: one per visible GPU; without GPUs, or with --device
-                     cpu, one per NUMA node, as a rank uses all its cores. With hosts or a
+  -np N              number of ranks (default: one per visible GPU of each host; without GPUs, or
+                     with --device cpu, one per NUMA node, as a rank uses all its cores. With a
                      scheduler, mpirun's)
+  --hosts A:2,B:2    hosts, with their numbers of ranks or without, to which ssh works without a
+                     question; or --hostfile FILE, with lines "A slots=2". All are asked before
+                     the run starts: what they lack ends it with a table
+  --check            only ask the hosts, for the data of COMMAND too, and print the table
+  --interface NAME   network interface by which hosts reach each other, or their network, as in
+                     10.0.0.0/24 (default: found, where hosts have several)
   --max-restarts N   number of times that a failed training is resumed from its newest checkpoint
                      (default: 0, as somebody may want to look at a failure first)
   --min-ranks N      if one rank, or one of several hosts, keeps failing, continue with fewer ranks,

@@ -21,6 +21,8 @@ struct Arguments {
   bool version = false;
   RestartOptions restarts;
   std::chrono::seconds grace{30};  ///< time that ranks have to stop on request
+  bool check = false;              ///< whether to ask the hosts, and start nothing
+  std::string interface;           ///< by which hosts reach each other; empty: to be found
   MpirunOptions mpirun;
   std::vector<std::string> before_command;  ///< the words before the command, as given
   std::vector<std::string> command;         ///< "train", "--lr", "0.2", ...
@@ -28,7 +30,7 @@ struct Arguments {
 
 /// Reads the words after the program's name. Throws Error(usage) if there are words but no command, for an
 /// option of another launcher, and if -np or an option of lockstep-run has a wrong value or no effect.
-/// Without any word, `command` is empty.
+/// Without any word, and with `check`, `command` may be empty.
 Arguments parse_arguments(std::span<const char* const> words);
 
 /// Whether lockstep has a subcommand of this name.

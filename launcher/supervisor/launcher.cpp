@@ -20,7 +20,10 @@
 #include "core/launcher_report.h"
 #include "core/options/internal_variables.h"
 #include "core/printable.h"
+#include "core/process/interfaces.h"
 #include "core/process/signals.h"
+#include "hosts/ask_hosts.h"
+#include "hosts/host_names.h"
 #include "lockstep/error.h"
 #include "processes/guardian.h"
 #include "processes/leftovers.h"
@@ -80,12 +83,15 @@ std::map<std::string, std::string> environment() {
   return result;
 }
 
-bool can_save(const Arguments& arguments) { return arguments.command[0] == "train"; }
+bool can_save(const Arguments& arguments) {
+  return !arguments.command.empty() && arguments.command[0] == "train";
+}
 
 /// Number of GPUs that `program` can use on this host; also 0 if it does not answer, or a signal has arrived.
 int count_gpus(const std::string& program, const Signals& signals) {
   constexpr std::chrono::seconds limit{30};
-  const ProgramOutput output = read_program({program, "--gpus"}, limit, signals.descriptor());
+  const ProgramOutput output =
+      read_program({program, "--gpus"}, {.limit = limit, .interrupt = signals.descriptor()});
   if (output.answer == Answer::late) {
     say("warning: '" + program + " --gpus' does not answer within " + std::to_string(limit.count()) +
         " s, so no GPU is counted; look at the driver (nvidia-smi), or give the number of ranks with -np");
@@ -105,6 +111,8 @@ class Run {
  public:
   explicit Run(const Arguments& arguments);
   int operator()();
+  /// Asks the hosts and prints their answers; starts nothing.
+  int check();
 
  private:
   bool restartable() const { return arguments_.restarts.maximum > 0; }
@@ -114,6 +122,11 @@ class Run {
   std::vector<std::string> command_of_attempt() const;
   Job make_job(const std::string& secret) const;
   Attempt next_attempt() const;
+  void warn_of_late_name() const;
+  HostQuestions questions(bool data) const;
+  bool hosts_are_ready();
+  void use(const HostReport& report);
+  void refuse(const HostReport& report, const HostProblem& problem);
   void attempt();
   int watch(Guardian& guardian, const Reports& reports, const std::vector<const Relay*>& relays);
   int milliseconds_to_next() const;
@@ -130,7 +143,9 @@ class Run {
   Signals signals_{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
   Guardian* guardian_ = nullptr;  ///< of the present attempt
   StopRequest stop_;
-  bool lost_output_ = false;  ///< of the ranks' stdout
+  bool lost_output_ = false;                         ///< of the ranks' stdout
+  std::map<std::string, std::string> network_;       ///< variables that choose the network between hosts
+  std::map<std::string, std::string> listed_hosts_;  ///< the user's names of hosts, by their own names
   std::vector<Attempt> attempts_;
 };
 
@@ -144,7 +159,7 @@ Run::Run(const Arguments& arguments)
             if (guardian_ != nullptr) guardian_->send(signal);
           },
           say) {
-  arguments_.mpirun.check_host_files();
+  arguments_.mpirun.check_hosts();
   check_number_of_ranks(arguments_.mpirun, machine_);
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -158,7 +173,7 @@ Run::Run(const Arguments& arguments)
   check_session_folder(arguments_.mpirun);
   if (leaves_ranks_open(arguments_.mpirun, machine_)) {
     const int ranks =
-        default_ranks(arguments_.command, machine_, [&] { return count_gpus(program_, signals_); });
+        default_ranks(arguments_.command, machine_.nodes, [&] { return count_gpus(program_, signals_); });
     arguments_.mpirun.append({"-np", std::to_string(ranks)});
   }
 }
@@ -186,6 +201,7 @@ Job Run::make_job(const std::string& secret) const {
   // The ranks' stderr is a pipe to mpirun, so only this program knows whether it ends at a terminal.
   if (variables["LOCKSTEP_PROGRESS"].empty()) variables.erase("LOCKSTEP_PROGRESS");
   if (isatty(STDERR_FILENO) != 0) variables.emplace("LOCKSTEP_PROGRESS", "on");
+  for (const auto& [name, value] : network_) variables.insert_or_assign(name, value);
   variables.emplace("HWLOC_HIDE_ERRORS", "2");  // mpirun's hwloc prints a line where /sys is missing
   if (machine_.root) {
     variables["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
@@ -198,7 +214,7 @@ Job Run::make_job(const std::string& secret) const {
               .command = command_of_attempt(),
               .quiet = is_silent()};
   for (const auto& [name, value] : variables) {
-    if (name.starts_with("LOCKSTEP_")) start.variables.push_back(name);
+    if (name.starts_with("LOCKSTEP_") || network_.contains(name)) start.variables.push_back(name);
     job.environment.push_back(name);
     job.environment.back() += "=" + value;
   }
@@ -217,6 +233,84 @@ Attempt Run::next_attempt() const {
     attempt.from_step = attempt.last_step = attempt.checkpoint = last.checkpoint;
   }
   return attempt;
+}
+
+/// The name of this host may be missing in /etc/hosts, as in a bare container.
+void Run::warn_of_late_name() const {
+  const std::string& own = machine_.host;
+  if (own.empty() || !find_names({own}, signals_.descriptor()).front().is_late) return;
+  say("warning: the name of this host, " + own +
+      ", is not found within a second, and mpirun looks for it at " + "each start; " +
+      remedy_for_late_name(own, "127.0.1.1"));
+}
+
+HostQuestions Run::questions(bool data) const {
+  const MpirunOptions& options = arguments_.mpirun;
+  return {.mpirun = mpirun_,
+          .program = program_,
+          .command = arguments_.command,
+          .interface = arguments_.interface.empty() ? options.parameter("btl_tcp_if_include").value_or("")
+                                                    : arguments_.interface,
+          .data = data,
+          .interrupt = signals_.descriptor(),
+          .say = say};
+}
+
+/// Asks the hosts that the user names before an attempt. If they cannot take part, the attempt has failed.
+/// Returns whether they can; false, too, if a signal has arrived.
+bool Run::hosts_are_ready() {
+  if (machine_.scheduled || !arguments_.mpirun.names_hosts()) return true;
+  const std::optional<HostReport> report = ask_hosts(questions(false), arguments_.mpirun);
+  if (!report) return false;
+  if (const HostProblem* const problem = report->worst()) {
+    refuse(*report, *problem);
+    return false;
+  }
+  use(*report);
+  return true;
+}
+
+void Run::use(const HostReport& report) {
+  for (const HostAnswer& answer : report.answers) listed_hosts_[answer.facts->name] = answer.host;
+  if (!attempts_.empty()) return;
+  for (const HostProblem& problem : report.problems) say("warning: " + problem.sentence());
+  const bool is_given = !arguments_.interface.empty();
+  const bool is_left_to_mpi =
+      arguments_.mpirun.parameter("btl_tcp_if_include") || arguments_.mpirun.parameter("btl_tcp_if_exclude");
+  if (report.network.list.empty() || (!is_given && (is_left_to_mpi || !report.network.is_choice))) return;
+  if (!is_given)
+    say("hosts reach each other by " + report.network.list + "; --interface names another network");
+  network_ = {{interfaces_variable, report.network.list},
+              {"OMPI_MCA_oob_tcp_if_include", report.network.list}};
+  if (std::getenv("NCCL_SOCKET_IFNAME") == nullptr) {
+    network_["NCCL_SOCKET_IFNAME"] = "=" + report.interface_names();
+  }
+}
+
+void Run::refuse(const HostReport& report, const HostProblem& problem) {
+  std::fputs(report.table().c_str(), stderr);
+  say("error: " + problem.sentence());
+  Attempt attempt = next_attempt();
+  attempt.ended = attempt.began;
+  attempt.status = static_cast<int>(*problem.status);
+  attempt.failure =
+      LauncherReport::Failure{.host = problem.host, .cause = "host " + problem.host + " " + problem.text};
+  attempts_.push_back(attempt);
+}
+
+int Run::check() {
+  if (machine_.scheduled) {
+    throw Error(Category::usage,
+                "--check asks hosts by ssh; in a job of a scheduler, start doctor on all ranks");
+  }
+  const std::optional<HostReport> report = ask_hosts(questions(true), arguments_.mpirun);
+  if (!report) return 128 + signals_.take().front();
+  std::fputs(report->table().c_str(), stdout);
+  if (const HostProblem* const problem = report->worst()) {
+    throw Error(*problem->status, problem->sentence());
+  }
+  std::puts("all hosts can take part");
+  return 0;
 }
 
 void Run::attempt() {
@@ -254,6 +348,9 @@ void Run::attempt() {
   }
   Attempt attempt = reports.attempt();
   attempt.ended = seconds_now();
+  if (attempt.failure && listed_hosts_.contains(attempt.failure->host)) {
+    attempt.failure->host = listed_hosts_[attempt.failure->host];
+  }
   if (crashed && attempt.ranks_status) {
     say("mpirun crashed after all ranks had exited (" + signal_name(status - 128) + ")");
     status = *attempt.ranks_status;
@@ -357,10 +454,13 @@ void Run::report_restart() const {
 
 int Run::operator()() {
   using Action = Decision::Action;
+  warn_of_late_name();
   while (true) {
     for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
     if (stop_.requested()) return status_for_caller(static_cast<int>(Category::stopped));
-    attempt();
+    const std::size_t before = attempts_.size();
+    if (hosts_are_ready()) attempt();
+    if (attempts_.size() == before) continue;  // a signal has arrived
     const Attempt& last = attempts_.back();
     const FewerRanks fewer = last.failure ? without(*last.failure, arguments_.mpirun) : FewerRanks{};
     const bool several_hosts = arguments_.mpirun.hosts().size() > 1;
@@ -381,7 +481,8 @@ int Run::operator()() {
 
 int launch(const Arguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);  // a relay continues if nobody reads its output
-  return Run(arguments)();
+  Run run(arguments);
+  return arguments.check ? run.check() : run();
 }
 
 }  // namespace lockstep::launcher

@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
       std::printf("lockstep-run %s\nrevision  %s\n", version(), revision());
       return 0;
     }
-    if (arguments.help || arguments.command.empty()) {
+    if (arguments.help || (arguments.command.empty() && !arguments.check)) {
       std::fputs(launcher::help().c_str(), arguments.help ? stdout : stderr);
       return arguments.help ? 0 : static_cast<int>(Category::usage);
     }

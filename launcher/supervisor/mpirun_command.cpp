@@ -1,18 +1,14 @@
 #include "supervisor/mpirun_command.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <set>
 #include <sstream>
-#include <utility>
 
 #include "core/printable.h"
+#include "core/process/processors.h"
 #include "lockstep/error.h"
 #include "supervisor/decision.h"
 
@@ -21,65 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Options that place ranks on hosts, and that decide how many there are.
 const MpirunOptions::Names map_options = {"map-by", "rf", "rankfile"};
-const MpirunOptions::Names counting_options = {"N", "npernode", "npersocket", "ppr", "pernode", "app"};
 
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0';
-}
-
-int number_in(const fs::path& file) {
-  int value = -1;
-  std::ifstream(file) >> value;
-  return value;
-}
-
-/// Counts pairs of package and core among the processors that are online; 0: unknown.
-int physical_cores() {
-  std::set<std::pair<int, int>> cores;
-  std::error_code error;
-  for (fs::directory_iterator entry("/sys/devices/system/cpu", error), end; !error && entry != end;
-       entry.increment(error)) {
-    const fs::path topology = entry->path() / "topology";
-    const int core = number_in(topology / "core_id");
-    if (core >= 0) cores.emplace(number_in(topology / "physical_package_id"), core);
-  }
-  return static_cast<int>(cores.size());
-}
-
-int usable_processors() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-}
-
-/// Whether a list of processors as in "0-3,8" has one that this process may use.
-bool has_usable(const std::string& list) {
-  cpu_set_t usable;
-  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return true;
-  std::istringstream ranges(list);
-  for (std::string range; std::getline(ranges, range, ',');) {
-    int first = 0, last = 0;
-    const int read = std::sscanf(range.c_str(), "%d-%d", &first, &last);
-    for (int processor = first; read > 0 && processor <= (read == 1 ? first : last); ++processor) {
-      if (CPU_ISSET(static_cast<std::size_t>(processor), &usable)) return true;
-    }
-  }
-  return false;
-}
-
-int usable_nodes() {
-  int nodes = 0;
-  std::error_code error;
-  for (fs::directory_iterator entry("/sys/devices/system/node", error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::string list;
-    std::ifstream(entry->path() / "cpulist") >> list;
-    if (entry->path().filename().string().starts_with("node") && has_usable(list)) ++nodes;
-  }
-  return std::max(1, nodes);
 }
 
 std::string host_name() {
@@ -131,14 +73,13 @@ bool needs_oversubscribe(const MpirunOptions& options, const Machine& machine) {
 }
 
 bool leaves_ranks_open(const MpirunOptions& options, const Machine& machine) {
-  return !machine.scheduled && options.ranks() == 0 && !options.names_hosts() && !options.has(map_options) &&
-         !options.has(counting_options);
+  return !machine.scheduled && options.ranks() == 0 && !options.names_hosts() && !options.places_ranks();
 }
 
-int default_ranks(const std::vector<std::string>& command, const Machine& machine,
+int default_ranks(const std::vector<std::string>& command, int nodes,
                   const std::function<int()>& count_gpus) {
   const int gpus = device_of(command) == "cpu" ? 0 : count_gpus();
-  return gpus > 0 ? gpus : machine.nodes;
+  return gpus > 0 ? gpus : std::max(1, nodes);
 }
 
 std::vector<std::string> mpirun_command(const Start& start, const Machine& machine) {

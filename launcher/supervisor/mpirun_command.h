@@ -31,11 +31,10 @@ void check_number_of_ranks(const MpirunOptions& options, const Machine& machine)
 /// Whether neither the user nor a scheduler says how many ranks to start, or where.
 bool leaves_ranks_open(const MpirunOptions& options, const Machine& machine);
 
-/// Number of ranks if it is left open: one per GPU, unless `command` computes on the CPU; without GPUs, one
-/// per NUMA node, whose threads share the memory of the node. `count_gpus` returns the number of this host's
-/// GPUs.
-int default_ranks(const std::vector<std::string>& command, const Machine& machine,
-                  const std::function<int()>& count_gpus);
+/// Number of ranks on a host if it is left open: one per GPU, unless `command` computes on the CPU; without
+/// GPUs, one per NUMA node, whose threads share the memory of the node. `nodes` and `count_gpus`: numbers of
+/// the host's NUMA nodes and GPUs.
+int default_ranks(const std::vector<std::string>& command, int nodes, const std::function<int()>& count_gpus);
 
 /// Parts of the command line that starts mpirun.
 struct Start {

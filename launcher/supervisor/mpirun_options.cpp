@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -18,7 +19,11 @@ using Names = MpirunOptions::Names;
 // Names without dashes: mpirun takes most options with one or two.
 const Names rank_options = {"np", "n", "c"};
 const Names host_lists = {"H", "host"};
+const Names own_host_lists = {"hosts"};  // not mpirun's
 const Names host_files = {"hostfile", "machinefile", "default-hostfile"};
+/// Options that place ranks on hosts, and that decide how many there are.
+const Names placing_options = {"map-by",     "rf",  "rankfile", "N",  "npernode",
+                               "npersocket", "ppr", "pernode",  "app"};
 const Names parameter_options = {"mca", "gmca", "omca", "pmixmca", "prtemca"};
 const Names remaining_options = {"N",       "am",          "bind-to",    "cpu-list",    "cpu-set",
                                  "map-by",  "npernode",    "npersocket", "ompi-server", "output-filename",
@@ -41,20 +46,22 @@ int number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() && value > 0 ? value : 0;
 }
 
-/// "a:2,b": a list of --host. A host without a number has one slot per mention.
-void read_list(const std::string& list, std::vector<MpirunOptions::Host>& hosts) {
+void add(std::vector<MpirunOptions::Host>& hosts, const MpirunOptions::Host& host) {
+  const auto known = std::ranges::find(hosts, host.name, &MpirunOptions::Host::name);
+  if (known == hosts.end()) {
+    hosts.push_back(host);
+  } else {
+    known->slots += host.slots;
+  }
+}
+
+/// "a:2,b": `slots` of a host without a number.
+void read_list(const std::string& list, int slots, std::vector<MpirunOptions::Host>& hosts) {
   std::istringstream input(list);
   for (std::string entry; std::getline(input, entry, ',');) {
     const std::size_t colon = entry.find(':');
-    const std::string name = entry.substr(0, colon);
-    const int slots = colon == std::string::npos ? 1 : number(std::string_view(entry).substr(colon + 1));
-    const auto known =
-        std::ranges::find_if(hosts, [&](const MpirunOptions::Host& host) { return host.name == name; });
-    if (known == hosts.end()) {
-      hosts.push_back({name, slots});
-    } else {
-      known->slots += slots;
-    }
+    add(hosts, {entry.substr(0, colon),
+                colon == std::string::npos ? slots : number(std::string_view(entry).substr(colon + 1))});
   }
 }
 
@@ -68,7 +75,19 @@ void read_file(const std::string& path, std::vector<MpirunOptions::Host>& hosts)
     for (std::string word; words >> word;) {
       if (word.starts_with("slots=")) host.slots = number(std::string_view(word).substr(6));
     }
-    hosts.push_back(host);
+    add(hosts, host);
+  }
+}
+
+/// Throws Error(usage) if a list of --hosts has an entry that is neither NAME nor NAME:SLOTS.
+void check_list(const std::string& list) {
+  std::istringstream input(list + ",");
+  for (std::string entry; std::getline(input, entry, ',');) {
+    const std::size_t colon = entry.find(':');
+    const bool has_number = colon == std::string::npos || number(entry.substr(colon + 1)) > 0;
+    if (has_number && colon != 0 && !entry.empty()) continue;
+    throw Error(Category::usage,
+                "--hosts: " + in_quotes(entry) + " is no host; write them as a:2,b:2 or a,b");
   }
 }
 
@@ -77,7 +96,8 @@ void read_file(const std::string& path, std::vector<MpirunOptions::Host>& hosts)
 std::size_t values_of(std::string_view option) {
   if (among(option, parameter_options)) return 2;
   const bool takes_one = among(option, rank_options) || among(option, host_lists) ||
-                         among(option, host_files) || among(option, remaining_options);
+                         among(option, own_host_lists) || among(option, host_files) ||
+                         among(option, remaining_options);
   return takes_one ? 1 : 0;
 }
 
@@ -95,7 +115,26 @@ bool MpirunOptions::has(Names names) const {
   return false;
 }
 
-bool MpirunOptions::names_hosts() const { return has(host_lists) || has(host_files); }
+std::vector<std::string> MpirunOptions::values(Names names) const {
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
+    if (among(words_[i], names)) found.push_back(words_[i + 1]);
+  }
+  return found;
+}
+
+std::optional<std::string> MpirunOptions::parameter(std::string_view name) const {
+  std::optional<std::string> value;
+  if (const char* const variable = std::getenv(("OMPI_MCA_" + std::string(name)).c_str())) value = variable;
+  for (std::size_t i = 0; i + 2 < words_.size(); i += 1 + values_of(words_[i])) {
+    if (among(words_[i], parameter_options) && words_[i + 1] == name) value = words_[i + 2];
+  }
+  return value;
+}
+
+bool MpirunOptions::names_hosts() const { return has(own_host_lists) || has(host_lists) || has(host_files); }
+
+bool MpirunOptions::places_ranks() const { return has(placing_options); }
 
 std::size_t MpirunOptions::index_of_ranks() const {
   std::size_t found = 0;
@@ -115,13 +154,15 @@ void MpirunOptions::set_ranks(int ranks) { words_.at(index_of_ranks()) = std::to
 std::vector<MpirunOptions::Host> MpirunOptions::hosts() const {
   std::vector<Host> result;
   for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
-    if (among(words_[i], host_lists)) read_list(words_[i + 1], result);
+    if (among(words_[i], host_lists)) read_list(words_[i + 1], 1, result);
+    if (among(words_[i], own_host_lists)) read_list(words_[i + 1], 0, result);
     if (among(words_[i], host_files)) read_file(words_[i + 1], result);
   }
   return result;
 }
 
-void MpirunOptions::check_host_files() const {
+void MpirunOptions::check_hosts() const {
+  for (const std::string& list : values(own_host_lists)) check_list(list);
   for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
     const std::string& file = words_[i + 1];
     if (!among(words_[i], host_files) || file == "none") continue;  // "none": Open MPI's word for no file
@@ -136,7 +177,7 @@ void MpirunOptions::set_hosts(const std::vector<Host>& hosts) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < words_.size();) {
     const std::size_t length = std::min(1 + values_of(words_[i]), words_.size() - i);
-    if (!among(words_[i], host_lists) && !among(words_[i], host_files)) {
+    if (!among(words_[i], own_host_lists) && !among(words_[i], host_lists) && !among(words_[i], host_files)) {
       words.insert(words.end(), words_.begin() + static_cast<std::ptrdiff_t>(i),
                    words_.begin() + static_cast<std::ptrdiff_t>(i + length));
     }

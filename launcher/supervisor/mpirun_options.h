@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,25 +30,34 @@ class MpirunOptions {
   /// Whether one of these options is given, as NAME or NAME=VALUE. Names are without dashes.
   bool has(Names names) const;
 
+  /// Values of one of these options, in their order.
+  std::vector<std::string> values(Names names) const;
+  /// Value of the parameter `name` of Open MPI: the last of --mca NAME VALUE, or that of the environment;
+  /// none: not given.
+  std::optional<std::string> parameter(std::string_view name) const;
+
   /// Whether a list or a file of hosts is given.
   bool names_hosts() const;
+  /// Whether ranks are placed on hosts, or counted, by options such as --map-by and -N.
+  bool places_ranks() const;
 
   /// Number of ranks that -np or one of its other names asks for; 0: none, or no number.
   int ranks() const;
   /// Asks for another number of ranks. Only if ranks() is not 0.
   void set_ranks(int ranks);
 
-  /// One host of a list or a file of hosts, with its slots; 0: as many as mpirun finds.
+  /// One host of a list or a file of hosts, with its slots; 0: their number is left open.
   struct Host {
     std::string name;
     int slots = 0;
   };
-  /// Hosts that --host and the files of --hostfile name, in their order; empty: the own host, or a
-  /// scheduler's.
+  /// Hosts that --hosts, --host and the files of --hostfile name, in their order; empty: the own host, or a
+  /// scheduler's. Without a number, --host has one slot per mention.
   std::vector<Host> hosts() const;
-  /// Throws Error(usage) for a file of hosts that cannot be read, as mpirun with --quiet does not say so.
-  void check_host_files() const;
-  /// Replaces all lists and files of hosts by one list.
+  /// Throws Error(usage) for a file of hosts that cannot be read, as mpirun with --quiet does not say so, and
+  /// for --hosts with a wrong number of slots.
+  void check_hosts() const;
+  /// Replaces all lists and files of hosts by one list of --host.
   void set_hosts(const std::vector<Host>& hosts);
 
  private:

@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/preflight/preflight.h"
 #include "cli/program_help.h"
 #include "comm/world/agreement.h"
 #include "core/launcher_report.h"
@@ -60,6 +61,7 @@ int dispatch(std::span<char* const> words) {
     print(fmt::format("{}\n", cuda::obstacle(found) ? 0 : found.gpus.size()));
     return 0;
   }
+  if (name == preflight_flag) return run_preflight(words.subspan(1));
   check_launcher();
   return run_command(words);
 }

@@ -68,7 +68,7 @@ TEST(Arguments, WrongValuesAndOptionsWithoutEffectAreRefused) {
            {{"--nproc", "2", "train"}, {"unknown option '--nproc'; did you mean -np N?"}},
            {{"--nproc_per_node=2", "train"},
             {"unknown option '--nproc_per_node'; did you mean -np N, or -N"}},
-           {{"--nnodes", "2", "train"}, {"did you mean --host A,B or --hostfile FILE?"}},
+           {{"--nnodes", "2", "train"}, {"did you mean --hosts A,B or --hostfile FILE?"}},
            {{"--min-ranks", "0", "train"}, {"--min-ranks", "'0'", "from 1 on"}},
            {{"--grace=30s", "train"}, {"--grace", "'30s'"}},
            {{"--max-restarts", "3", "eval"}, {"--max-restarts has no effect with eval"}},

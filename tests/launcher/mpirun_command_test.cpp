@@ -97,7 +97,7 @@ TEST(MpirunCommand, RanksAreLeftOpenWhereNobodyNamesTheirNumberOrPlaces) {
 TEST(MpirunCommand, ThereIsARankForEachGpuOrElseForEachNode) {
   const Machine server{.cores = 64, .processors = 128, .nodes = 4};
   const auto ranks = [&](const Words& command, int gpus) {
-    return default_ranks(command, server, [gpus] { return gpus; });
+    return default_ranks(command, server.nodes, [gpus] { return gpus; });
   };
   EXPECT_EQ(ranks({"train"}, 8), 8);
   EXPECT_EQ(ranks({"train", "--device", "cuda"}, 8), 8);
@@ -105,7 +105,7 @@ TEST(MpirunCommand, ThereIsARankForEachGpuOrElseForEachNode) {
   EXPECT_EQ(ranks({"train", "--device", "cpu"}, 8), 4);
   EXPECT_EQ(ranks({"train", "--device=cpu"}, 8), 4);
   EXPECT_EQ(ranks({"train", "--device=cpu", "--device", "cuda"}, 8), 8);
-  EXPECT_EQ(default_ranks({"train"}, laptop, [] { return 0; }), 1);
+  EXPECT_EQ(default_ranks({"train"}, laptop.nodes, [] { return 0; }), 1);
 }
 
 TEST(MpirunCommand, ThisMachineHasCores) {

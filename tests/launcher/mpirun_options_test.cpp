@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hosts/remote_shell.h"
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
@@ -42,16 +43,48 @@ TEST(MpirunOptions, HostsOfListsAndFiles) {
       folder.write("hosts", "# two\na slots=4\n\nb.example  slots=2 max_slots=8 # slow\nc\n");
   EXPECT_EQ(list(MpirunOptions({"-np", "2"})), "");
   EXPECT_EQ(list(MpirunOptions({"-H", "a:2,b", "--host", "b,c:x"})), "a:2 b:2 c:0 ");
+  EXPECT_EQ(list(MpirunOptions({"--hosts", "a:2,b,b"})), "a:2 b:0 ");
   EXPECT_EQ(list(MpirunOptions({"--hostfile", file})), "a:4 b.example:2 c:0 ");
   EXPECT_EQ(list(MpirunOptions({"--hostfile", (folder / "none").string()})), "");
-  EXPECT_NO_THROW(MpirunOptions({"--hostfile", file, "--default-hostfile", "none"}).check_host_files());
+  EXPECT_NO_THROW(MpirunOptions({"--hostfile", file, "--default-hostfile", "none"}).check_hosts());
   expect_error(Category::usage, {"--machinefile: cannot open '", "/none': No such file"}, [&] {
-    MpirunOptions({"--machinefile", (folder / "none").string()}).check_host_files();
+    MpirunOptions({"--machinefile", (folder / "none").string()}).check_hosts();
   });
 }
 
+TEST(MpirunOptions, HostsWithoutANameOrWithAWrongNumberAreRefused) {
+  for (const char* list : {"", "a,,b", "a,", ":2", "a:", "a:x", "a:0", "a:-1", "a:2:3"}) {
+    expect_error(Category::usage, {"--hosts: '", "is no host; write them as a:2,b:2 or a,b"}, [&] {
+      MpirunOptions({"--hosts", list}).check_hosts();
+    });
+  }
+  EXPECT_NO_THROW(MpirunOptions({"--hosts", "a:2,b"}).check_hosts());
+}
+
+TEST(MpirunOptions, ParametersComeFromOptionsOrTheEnvironment) {
+  MpirunOptions options({"--mca", "plm_rsh_args", "-p 22", "-x", "mca", "--mca", "plm_rsh_args", "-p 23"});
+  EXPECT_EQ(options.parameter("plm_rsh_args"), "-p 23");
+  EXPECT_EQ(options.values({"x"}), Words{"mca"});
+  setenv("OMPI_MCA_plm_rsh_agent", "rsh", 1);
+  EXPECT_EQ(options.parameter("plm_rsh_agent"), "rsh");
+  options.append({"--mca", "plm_rsh_agent", "ssh"});
+  EXPECT_EQ(options.parameter("plm_rsh_agent"), "ssh");
+  unsetenv("OMPI_MCA_plm_rsh_agent");
+  EXPECT_EQ(options.parameter("btl"), std::nullopt);
+}
+
+TEST(RemoteShell, IsThatOfMpirun) {
+  EXPECT_EQ(remote_shell(
+                MpirunOptions({"--mca", "plm_rsh_agent", "/no/such : sh -e", "--mca", "plm_rsh_args", "-x"})),
+            (Words{"sh", "-e", "-x"}));
+  expect_error(Category::resource, {"no program to start ranks on other hosts (/no/such)", "openssh-client"},
+               [] {
+                 remote_shell(MpirunOptions({"--mca", "plm_rsh_agent", "/no/such"}));
+               });
+}
+
 TEST(MpirunOptions, OneListReplacesAllHosts) {
-  MpirunOptions options({"--hostfile", "hosts", "-np", "2", "-H", "a", "--tag-output"});
+  MpirunOptions options({"--hostfile", "hosts", "-np", "2", "-H", "a", "--hosts", "c", "--tag-output"});
   options.set_hosts({{"b", 2}, {"c", 0}});
   EXPECT_EQ(options.words(), (Words{"-np", "2", "--tag-output", "--host", "b:2,c:*"}));
 }

@@ -13,15 +13,15 @@ namespace {
 using std::chrono::seconds;
 
 TEST(ProgramOutput, IsReadToItsEndWithoutAShell) {
-  const ProgramOutput output = read_program({"/bin/echo", "it's $HOME", "; a"}, seconds(60), -1);
+  const ProgramOutput output = read_program({"/bin/echo", "it's $HOME", "; a"}, {.limit = seconds(60)});
   EXPECT_EQ(output.answer, Answer::complete);
   EXPECT_EQ(output.text, "it's $HOME ; a\n");
-  EXPECT_EQ(read_program({"/no/such"}, seconds(60), -1).answer, Answer::none);
-  EXPECT_EQ(read_program({"/bin/sh", "-c", "echo warning >&2"}, seconds(60), -1).text, "");
+  EXPECT_EQ(read_program({"/no/such"}, {.limit = seconds(60)}).answer, Answer::none);
+  EXPECT_EQ(read_program({"/bin/sh", "-c", "echo warning >&2"}, {.limit = seconds(60)}).text, "");
 }
 
 TEST(ProgramOutput, IsNotWaitedForForEver) {
-  const ProgramOutput output = read_program({"/bin/sleep", "1000"}, std::chrono::milliseconds(20), -1);
+  const ProgramOutput output = read_program({"/bin/sleep", "1000"}, {.limit = std::chrono::milliseconds(20)});
   EXPECT_EQ(output.answer, Answer::late);
 }
 
@@ -30,7 +30,8 @@ TEST(ProgramOutput, WaitsNoLongerWhereSomethingElseHasArrived) {
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   const FileDescriptor signal(ends[0]), sender(ends[1]);
   ASSERT_EQ(write(sender.get(), "x", 1), 1);
-  EXPECT_EQ(read_program({"/bin/sleep", "1000"}, seconds(600), signal.get()).answer, Answer::interrupted);
+  EXPECT_EQ(read_program({"/bin/sleep", "1000"}, {.limit = seconds(600), .interrupt = signal.get()}).answer,
+            Answer::interrupted);
 }
 
 TEST(ProgramOutput, ProgramsStartWithoutBlockedSignals) {
@@ -38,7 +39,8 @@ TEST(ProgramOutput, ProgramsStartWithoutBlockedSignals) {
   sigemptyset(&interrupt);
   sigaddset(&interrupt, SIGINT);
   pthread_sigmask(SIG_BLOCK, &interrupt, &before);
-  const ProgramOutput output = read_program({"/bin/grep", "SigBlk", "/proc/self/status"}, seconds(60), -1);
+  const ProgramOutput output =
+      read_program({"/bin/grep", "SigBlk", "/proc/self/status"}, {.limit = seconds(60)});
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   EXPECT_EQ(output.text, "SigBlk:\t0000000000000000\n");
 }

@@ -21,7 +21,7 @@ const std::vector<Elsewhere> elsewhere = {
     {"git clone", "the sources are here"},
     {"launcher/quickstart.sh", "installs packages; its build and training are those of the other tests"},
     {"sbatch ", "needs Slurm"},
-    {"lockstep-run --hostfile", "needs several hosts"},
+    {"lockstep-run --hosts", "needs several hosts"},
     {"python3 -m venv", "needs PyPI"},
     {"venv/bin/", "needs PyPI"},
 };

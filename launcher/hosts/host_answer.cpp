@@ -1,0 +1,78 @@
+#include "hosts/host_answer.h"
+
+#include <sstream>
+
+#include "core/json/json.h"
+#include "core/printable.h"
+#include "lockstep/error.h"
+
+namespace lockstep::launcher {
+namespace {
+
+/// Value after `word` at the beginning of a line; none: no such line, or another version wrote it. A shell
+/// may print lines of its own before it.
+template <class Facts>
+std::optional<Facts> find_facts(const std::string& text, std::string_view word) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(word)) continue;
+    try {
+      Facts facts;
+      const JsonDocument document(std::string_view(line).substr(word.size()), {.file = "answer"});
+      document.read(document.root(), facts);
+      return facts;
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string last_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::string last;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.ends_with('\r')) line += '\r';
+    if (line != "\r") last = line.substr(0, line.size() - 1);
+  }
+  return printable(last);
+}
+
+/// Statuses of a shell that cannot start a program, and of ssh that cannot connect.
+constexpr int not_executable = 126, not_found = 127, not_connected = 255;
+
+void explain_failure(const ProgramOutput& output, const std::string& program, const std::string& shell,
+                     std::chrono::seconds limit, HostAnswer& answer) {
+  const std::string reason = last_line(output.errors);
+  const std::string quoted = reason.empty() ? "" : " (" + reason + ")";
+  if (output.answer == Answer::late) {
+    answer.failure = "does not answer within " + std::to_string(limit.count()) + " s" + quoted;
+  } else if (output.answer == Answer::none) {
+    answer.failure = "cannot be asked: " + (shell.empty() ? program : shell) + " cannot be started";
+  } else if (output.status == not_found || output.status == not_executable) {
+    answer.failure = "has no program " + program + quoted;
+    answer.remedy = "install lockstep in the same folder on all hosts, or share it";
+    return;
+  } else if (output.status == not_connected && !shell.empty()) {
+    answer.failure = "cannot be reached" + (reason.empty() ? "" : ": " + reason);
+  } else {
+    answer.failure = "does not answer the questions of this version of lockstep-run" + quoted;
+    answer.remedy = "install the same build of lockstep on all hosts";
+    return;
+  }
+  answer.remedy =
+      shell.empty() ? "look at this machine" : "this must work without a question: " + shell + " true";
+}
+
+}  // namespace
+
+HostAnswer read_answer(const ProgramOutput& output, const std::string& program, const std::string& shell,
+                       std::chrono::seconds limit) {
+  HostAnswer answer{.answered = output.ended};
+  answer.facts = find_facts<HostFacts>(output.text, host_facts_word);
+  answer.data = find_facts<DataFacts>(output.text, data_facts_word);
+  if (!answer.facts) explain_failure(output, program, shell, limit, answer);
+  return answer;
+}
+
+}  // namespace lockstep::launcher

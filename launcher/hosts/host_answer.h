@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "core/host_facts.h"
+#include "processes/program_output.h"
+
+namespace lockstep::launcher {
+
+/// Answer of a host to the questions of lockstep-run.
+struct HostAnswer {
+  using Time = std::chrono::system_clock::time_point;
+  std::string host{};                ///< name, as the user wrote it
+  int ranks = 0;                     ///< that are to start there; 0: unknown
+  std::optional<HostFacts> facts{};  ///< none: see `failure`
+  std::optional<DataFacts> data{};   ///< none: not asked for, or no answer in time
+  std::string failure{};             ///< reason why there are no facts
+  std::string remedy{};
+  Time asked{}, answered{};  ///< by the clock of this machine
+};
+
+/// Reads the output of `program` on a host; `shell`: the command that started it, "ssh b", empty: none.
+HostAnswer read_answer(const ProgramOutput& output, const std::string& program, const std::string& shell,
+                       std::chrono::seconds limit);
+
+}  // namespace lockstep::launcher
