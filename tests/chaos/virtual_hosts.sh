@@ -1,0 +1,133 @@
+# Hosts that are namespaces of this machine, connected by a switch. Each has a network, a name (host-0, host-1, ...),
+# processes, a /dev/shm and an sshd of its own; the file system is common. To be sourced after common.sh, in scripts that
+# run as root and have called make_work.
+# shellcheck shell=bash
+
+work=${work:-}
+network=chaos$$  # of the network namespaces
+inits=()         # for each host, the process whose end ends all others of the host
+address() { echo "10.213.1.$(($1 + 1))"; }
+
+# why_no_hosts: prints why this machine cannot have such hosts; nothing: it can.
+why_no_hosts() {
+  local needed
+  for needed in ip tc nsenter unshare ssh ssh-keygen /usr/sbin/sshd; do
+    if ! command -v "$needed" >/dev/null; then
+      say "no $needed; apt-get install --no-install-recommends iproute2 openssh-server openssh-client"
+      return
+    fi
+  done
+  if [[ $EUID -ne 0 ]]; then
+    say "must run as root to make namespaces"
+  elif ! unshare --net --uts --mount --pid --fork true 2>/dev/null; then
+    say "this system permits no namespaces (unshare --net --uts --mount --pid)"
+  fi
+}
+
+# make_hosts N [VARIABLE=VALUE...]: with these variables for commands on the hosts.
+make_hosts() {
+  local i
+  hosts=$1
+  host_variables=("OMPI_ALLOW_RUN_AS_ROOT=1" "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1" "${@:2}")
+  mkdir -p "$work/bin"
+  ssh-keygen -q -t ed25519 -N '' -f "$work/key"
+  printf 'Host *\n  IdentityFile %s/key\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n' \
+    "$work" >"$work/ssh_config"
+  # What calls ssh without options on a host finds this one.
+  printf '#!/bin/sh\nexec %s -F %s/ssh_config "$@"\n' "$(command -v ssh)" "$work" >"$work/bin/ssh"
+  chmod +x "$work/bin/ssh"
+  printf '127.0.0.1 localhost\n' >"$work/hosts"
+  for ((i = 0; i < hosts; i++)); do printf '%s host-%d\n' "$(address $i)" $i >>"$work/hosts"; done
+  ip netns add "$network"
+  for bridge in switch other; do
+    ip -n "$network" link add "$bridge" type bridge
+    ip -n "$network" link set "$bridge" up
+  done
+  for ((i = 0; i < hosts; i++)); do
+    ip netns add "$network-$i"
+    ip -n "$network" link add "port$i" type veth peer name eth0 netns "$network-$i"
+    ip -n "$network" link set "port$i" master switch up
+    ip -n "$network-$i" address add "$(address $i)/24" dev eth0
+    ip -n "$network-$i" link set eth0 up
+    ip -n "$network-$i" link set lo up
+    start_host $i
+  done
+}
+
+# start_host I [VARIABLE=VALUE...]: sshd is its first process, so killing that kills all.
+start_host() {
+  local i=$1 end=$((SECONDS + 20))
+  local variables=("TMPDIR=$work/tmp-$i" "PATH=$work/bin:$PATH" "${host_variables[@]}" "${@:2}")
+  mkdir -p "$work/tmp-$i"
+  printf '%s\n' "ListenAddress $(address "$i")" "HostKey $work/key" "AuthorizedKeysFile $work/key.pub" "StrictModes no" \
+    "UsePAM no" "PasswordAuthentication no" "PermitRootLogin yes" "PidFile none" "UseDNS no" "LogLevel ERROR" \
+    "MaxStartups 100" "SetEnv ${variables[*]}" >"$work/sshd-$i"
+  printf 'export %q\n' "${variables[@]}" >"$work/environment-$i"
+  # shellcheck disable=SC2016  # $ is of the inner shell
+  ip netns exec "$network-$i" unshare --uts --mount --pid --fork --kill-child bash -c '
+    hostname "host-$1" && mount -t proc proc /proc && mount -t tmpfs shm /dev/shm && mount -t tmpfs run /run &&
+      mkdir /run/sshd && mount --bind "$2/hosts" /etc/hosts && exec /usr/sbin/sshd -D -e -f "$2/sshd-$1"' \
+    bash "$i" "$work" >>"$work/sshd-$i.log" 2>&1 </dev/null &
+  until inits[i]=$(pgrep -P $! -x sshd) && ip netns exec "$network-$i" ss -Hltn 'sport = :22' | grep -q .; do
+    ((SECONDS < end)) || die 1 "host-$i does not start: $(<"$work/sshd-$i.log")"
+    sleep 0.05
+  done
+}
+
+# lose_host I: kills all its processes at once. start_host brings it back.
+lose_host() {
+  kill -KILL "${inits[$1]}"
+  while [[ -e /proc/${inits[$1]} ]]; do sleep 0.01; done
+}
+
+# on_host I COMMAND...: in the current folder. The command is the child of this process.
+on_host() {
+  # shellcheck disable=SC2016  # $ is of the inner shell
+  exec nsenter --target "${inits[$1]}" --net --uts --mount --pid -- bash -c 'source "$1" && cd "$2" && exec "${@:3}"' \
+    bash "$work/environment-$1" "$PWD" "${@:2}"
+}
+
+# in_mounts_of I COMMAND...: sees the file systems as the host does.
+in_mounts_of() { nsenter --target "${inits[$1]}" --mount -- "${@:2}"; }
+
+# processes_on I [NAME]: prints those of the host, of this name; without one, all but those of ssh.
+processes_on() {
+  local namespace process name
+  namespace=$(readlink "/proc/${inits[$1]}/ns/pid") || return 0
+  for process in /proc/[0-9]*; do
+    [[ $(readlink "$process/ns/pid" 2>/dev/null) == "$namespace" ]] || continue
+    name=$(cat "$process/comm" 2>/dev/null) || continue
+    if [[ -n ${2:-} ]]; then [[ $name == "$2" ]] || continue; else [[ $name != ssh* ]] || continue; fi
+    grep -q '^State:.Z' "$process/status" 2>/dev/null || say "${process#/proc/}"
+  done
+}
+
+# link I up|down
+link() { ip -n "$network-$1" link set eth0 "$2"; }
+# partition I...: cuts these hosts off from the others, though not from each other. heal ends it.
+partition() {
+  local i
+  for i in "$@"; do ip -n "$network" link set "port$i" master other; done
+}
+heal() {
+  local i
+  for ((i = 0; i < hosts; i++)); do ip -n "$network" link set "port$i" master switch; done
+}
+# limit_rate I RATE: of its link, in both directions, as "4mbit". unlimit_rate ends it.
+limit_rate() {
+  tc -n "$network" qdisc add dev "port$1" root tbf rate "$2" burst 32kb latency 400ms
+  tc -n "$network-$1" qdisc add dev eth0 root tbf rate "$2" burst 32kb latency 400ms
+}
+unlimit_rate() {
+  tc -n "$network" qdisc delete dev "port$1" root
+  tc -n "$network-$1" qdisc delete dev eth0 root
+}
+
+end_hosts() {
+  local i
+  for ((i = 0; i < ${#inits[@]}; i++)); do
+    kill -KILL "${inits[i]}" 2>/dev/null || true
+    ip netns delete "$network-$i" 2>/dev/null || true
+  done
+  ip netns delete "$network" 2>/dev/null || true
+}
