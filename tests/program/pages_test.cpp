@@ -1,6 +1,6 @@
-// The commands of README.md and docs/tutorial.md, as they stand: what is in their blocks of ```sh, in its
-// order, in one folder, on a newcomer's photographs and table. The environment makes trainings short;
-// RecipeRuns trains to the end.
+// The commands of README.md, docs/tutorial.md and docs/deploy.md, as they stand: what is in their blocks of
+// ```sh, in its order, in one folder, on a newcomer's photographs and table. The environment makes trainings
+// short; RecipeRuns trains to the end.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -20,7 +20,13 @@ struct Elsewhere {
 const std::vector<Elsewhere> elsewhere = {
     {"git clone", "the sources are here"},
     {"launcher/quickstart.sh", "installs packages; its build and training are those of the other tests"},
-    {"sbatch ", "needs Slurm"},
+    {"sbatch ", "needs Slurm: tests/slurm"},
+    {"docker ", "needs Docker and a registry"},
+    {"kubectl ", "needs Kubernetes"},
+    {"sky ", "needs a cloud"},
+    {"cp deploy/systemd/", "changes the system"},
+    {"systemctl ", "changes the system"},
+    {"cmake --build", "bundle_test.cpp builds the bundle"},
     {"lockstep-run --hosts", "needs several hosts"},
     {"python3 -m venv", "needs PyPI"},
     {"venv/bin/", "needs PyPI"},
@@ -97,9 +103,11 @@ class Pages : public testing::Test {
 
 TEST_F(Pages, CommandsOfReadme) { expect_that_all_commands_work("README.md"); }
 TEST_F(Pages, CommandsOfTheTutorial) { expect_that_all_commands_work("docs/tutorial.md"); }
+TEST_F(Pages, CommandsOfDeployment) { expect_that_all_commands_work("docs/deploy.md"); }
 
 TEST(PagesTable, HasOnlyCommandsThatAPageShows) {
-  const Words all = commands_of("README.md") + commands_of("docs/tutorial.md");
+  const Words all =
+      commands_of("README.md") + commands_of("docs/tutorial.md") + commands_of("docs/deploy.md");
   for (const Elsewhere& other : elsewhere) {
     const auto is_it = [&](const std::string& command) { return command.starts_with(other.command); };
     EXPECT_TRUE(std::ranges::any_of(all, is_it)) << other.command << ": " << other.reason;
