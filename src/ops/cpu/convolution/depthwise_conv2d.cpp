@@ -63,9 +63,9 @@ DepthwiseConvLayer depthwise_layer(const OpRequest& request) {
   return layer;
 }
 
-/// Task without its target.
+/// Task for the channels of `source`, which begin with channel `first`, without its target.
 DepthwiseConv task_of(const DepthwiseConvLayer& layer, const DepthwiseGrids& grid, const PixelPlanes& source,
-                      const OpMemory& memory) {
+                      int first, const OpMemory& memory) {
   const int kernel = layer.shapes.options.kernel;
   DepthwiseConv task{};
   task.source = source;
@@ -73,8 +73,8 @@ DepthwiseConv task_of(const DepthwiseConvLayer& layer, const DepthwiseGrids& gri
   task.taps = grid.grids.taps.data();
   task.phases = grid.grids.phases.data();
   task.phase_count = static_cast<int>(grid.grids.phases.size());
-  task.weight = memory.parameters[0];
   task.filter = kernel * kernel;
+  task.weight = memory.parameters[0] + static_cast<std::size_t>(first) * task.filter;
   task.source_rows = grid.source_rows;
   task.source_columns = grid.source_columns;
   task.first_row = grid.bounds.first_row;
@@ -89,9 +89,10 @@ DepthwiseConv task_of(const DepthwiseConvLayer& layer, const DepthwiseGrids& gri
 void forward(const DepthwiseConvLayer& layer, const OpMemory& memory) {
   const Shape& output = layer.shapes.output;
   for (int group = 0; group < groups_of(memory.samples); ++group) {
-    DepthwiseConv task = task_of(
-        layer, layer.forward,
-        planes(memory.inputs[0], nullptr, layer.shapes.input, group, 0, layer.shapes.input.channels), memory);
+    DepthwiseConv task =
+        task_of(layer, layer.forward,
+                planes(memory.inputs[0], nullptr, layer.shapes.input, group, 0, layer.shapes.input.channels),
+                0, memory);
     task.bias = memory.parameters[1];
     task.target = target_of(memory.output, output, group, 0, layer.forward.grids);
     layer.kernels->conv(task);
@@ -102,39 +103,67 @@ void forward(const DepthwiseConvLayer& layer, const OpMemory& memory) {
   }
 }
 
-void backward_data(const DepthwiseConvLayer& layer, const OpMemory& memory) {
-  const Shape& input = layer.shapes.input;
+/// Channels [first, first + count) of a pass.
+struct Channels {
+  int first, count;
+};
+
+/// Bytes of the gradient of the output that both gradients of a channel read while it is in the second-level
+/// cache.
+constexpr std::size_t grad_limit = std::size_t{512} << 10;
+
+/// Channels whose gradients are computed together.
+int channels_at_once(const DepthwiseConvLayer& layer, int groups) {
   const Shape& output = layer.shapes.output;
-  if (!layer.backward.grids.covers_all) {
-    std::fill_n(memory.grad_inputs[0], input.size() * lanes * groups_of(memory.samples), 0.0F);
-  }
+  const std::size_t channel = sizeof(float) * lanes * output.height * output.width * groups;
+  return static_cast<int>(std::clamp<std::size_t>(grad_limit / channel, 1, output.channels));
+}
+
+void backward_data(const DepthwiseConvLayer& layer, const OpMemory& memory, Channels channels) {
+  const Shape& output = layer.shapes.output;
   for (int group = 0; group < groups_of(memory.samples); ++group) {
     const PixelPlanes grad =
-        planes(memory.grad_output, masks_of(layer, memory), output, group, 0, output.channels);
-    DepthwiseConv task = task_of(layer, layer.backward, grad, memory);
-    task.target = target_of(memory.grad_inputs[0], input, group, 0, layer.backward.grids);
+        planes(memory.grad_output, masks_of(layer, memory), output, group, channels.first, channels.count);
+    DepthwiseConv task = task_of(layer, layer.backward, grad, channels.first, memory);
+    task.target =
+        target_of(memory.grad_inputs[0], layer.shapes.input, group, channels.first, layer.backward.grids);
     layer.kernels->conv(task);
   }
 }
 
-void backward(const DepthwiseConvLayer& layer, const OpMemory& memory) {
-  if (memory.grad_inputs[0] != nullptr) {
-    backward_data(layer, memory);
-  }
-  const PixelPlanes grad = planes(memory.grad_output, masks_of(layer, memory), layer.shapes.output, 0, 0,
-                                  layer.shapes.output.channels);
+void backward_weights(const DepthwiseConvLayer& layer, const OpMemory& memory, Channels channels) {
+  const auto [first, count] = channels;
+  const PixelPlanes source = planes(memory.inputs[0], nullptr, layer.shapes.input, 0, first, count);
+  const DepthwiseConv forward = task_of(layer, layer.forward, source, first, memory);
   layer.kernels->weights(
-      {.forward = task_of(
-           layer, layer.forward,
-           planes(memory.inputs[0], nullptr, layer.shapes.input, 0, 0, layer.shapes.input.channels), memory),
-       .grad = grad,
+      {.forward = forward,
+       .grad = planes(memory.grad_output, masks_of(layer, memory), layer.shapes.output, 0, first, count),
        .groups = groups_of(memory.samples),
-       .grad_weight = memory.grad_parameters[0],
+       .source_stride = layer.shapes.input.size(),
+       .grad_stride = layer.shapes.output.size(),
+       .grad_weight = memory.grad_parameters[0] + static_cast<std::size_t>(first) * forward.filter,
        .grad_band = floats_at(memory.scratch, layer.grad_band_offset),
        .sums = floats_at(memory.scratch, layer.sums_offset)});
+}
+
+void backward(const DepthwiseConvLayer& layer, const OpMemory& memory) {
+  const Shape& output = layer.shapes.output;
+  const int groups = groups_of(memory.samples);
+  const bool data = memory.grad_inputs[0] != nullptr;
+  if (data && !layer.backward.grids.covers_all) {
+    std::fill_n(memory.grad_inputs[0], layer.shapes.input.size() * lanes * groups, 0.0F);
+  }
+  const int at_once = channels_at_once(layer, groups);
+  for (int c = 0; c < output.channels; c += at_once) {
+    const Channels channels{c, std::min(at_once, output.channels - c)};
+    if (data) backward_data(layer, memory, channels);
+    backward_weights(layer, memory, channels);
+  }
   if (memory.grad_parameters[1] != nullptr) {
     layer.kernels->bias_gradient(
-        {.groups = groups_of(memory.samples), .grad = grad, .grad_bias = memory.grad_parameters[1]});
+        {.groups = groups,
+         .grad = planes(memory.grad_output, masks_of(layer, memory), output, 0, 0, output.channels),
+         .grad_bias = memory.grad_parameters[1]});
   }
 }
 

@@ -133,19 +133,19 @@ void add_band(const DepthwiseConv& task, const float* grad, int rows, float* sum
   }
 }
 
-PixelPlanes group_of(const PixelPlanes& planes, int group) {
+/// The same planes `offset` pixels later.
+PixelPlanes moved(const PixelPlanes& planes, std::size_t offset) {
   PixelPlanes result = planes;
-  const std::size_t volume = static_cast<std::size_t>(planes.channels) * planes.height * planes.width;
-  result.data += pixels(volume) * group;
-  result.masks = planes.masks == nullptr ? nullptr : planes.masks + volume * group;
+  result.data += pixels(offset);
+  result.masks = planes.masks == nullptr ? nullptr : planes.masks + offset;
   return result;
 }
 
 /// Adds one group of images to the sums of a channel.
 void add_group(const DepthwiseConvWeights& task, int group, int channel) {
   const DepthwiseConv& conv = task.forward;
-  const PixelPlanes source = group_of(conv.source, group);
-  const PixelPlanes grad = group_of(task.grad, group);
+  const PixelPlanes source = moved(conv.source, task.source_stride * group);
+  const PixelPlanes grad = moved(task.grad, task.grad_stride * group);
   for (int r = 0; r < grad.height; r += conv.band_rows) {
     const int rows = smaller(conv.band_rows, grad.height - r);
     load_band(conv, source, channel, r);
@@ -189,7 +189,7 @@ void bias_gradient(const BiasGradient& task) {
     for (int part = 0; part < parts; ++part) {
       Vector sum = hn::Zero(floats);
       for (int group = 0; group < task.groups; ++group) {
-        const PixelPlanes grad = group_of(task.grad, group);
+        const PixelPlanes grad = moved(task.grad, plane * task.grad.channels * group);
         const std::size_t first = plane * c;
         for (std::size_t i = first; i < first + plane; ++i) {
           const Vector v = hn::Load(floats, grad.data + pixels(i) + part * width);

@@ -29,8 +29,10 @@ struct DepthwiseConv {
 /// ascending per image, then the images as in fold_lanes.
 struct DepthwiseConvWeights {
   DepthwiseConv forward;  ///< source of the first group; one phase; target and bias are unused
-  PixelPlanes grad;       ///< of the first group
+  PixelPlanes grad;       ///< of the first group, the same channels
   int groups;
+  std::size_t source_stride;  ///< of groups, in pixels
+  std::size_t grad_stride;
   float* grad_weight;
   float* grad_band;  ///< scratch: a band of the gradient if it has masks
   float* sums;       ///< scratch: tap_count * 16 floats
