@@ -100,17 +100,28 @@ TEST(StartChecks, SegmentsOfAllRanksMustFitIntoSharedMemory) {
   unsetenv("OMPI_MCA_btl");
   constexpr std::uint64_t megabyte = 1 << 20;
   const Launch launch = {.processes = 8, .local_count = 4, .known = true, .one_host = false};
-  EXPECT_EQ(avoid_small_shared_memory(launch, std::nullopt), "");
-  EXPECT_EQ(avoid_small_shared_memory(launch, 16 * megabyte), "");
-  EXPECT_EQ(avoid_small_shared_memory({.processes = 2, .local_count = 1, .one_host = false}, 0), "");
-  EXPECT_EQ(avoid_small_shared_memory({.processes = 2, .one_host = false}, 0), "");  // srun: none may be here
+  EXPECT_EQ(avoid_shared_memory(launch, std::nullopt, 7), "");
+  EXPECT_EQ(avoid_shared_memory(launch, 16 * megabyte, 7), "");
+  EXPECT_EQ(avoid_shared_memory({.processes = 2, .local_count = 1, .one_host = false}, 0, 7), "");
+  EXPECT_EQ(avoid_shared_memory({.processes = 2, .one_host = false}, 0, 7), "");  // srun: none may be here
   EXPECT_EQ(std::getenv("OMPI_MCA_btl"), nullptr);
-  EXPECT_NE(avoid_small_shared_memory(launch, 15 * megabyte).find("has 15 MiB free, but MPI needs 16 MiB"),
+  EXPECT_NE(avoid_shared_memory(launch, 15 * megabyte, 7).find("has 15 MiB free, but MPI needs 16 MiB"),
             std::string::npos);
   EXPECT_STREQ(std::getenv("OMPI_MCA_btl"), "^vader,sm");
-  EXPECT_EQ(avoid_small_shared_memory(launch, 15 * megabyte), "");  // as for a user's choice
+  EXPECT_EQ(avoid_shared_memory(launch, 15 * megabyte, 7), "");  // as for a user's choice
   unsetenv("OMPI_MCA_btl");
-  EXPECT_NE(avoid_small_shared_memory({.processes = 2}, 0).find("for 2 ranks"), std::string::npos);
+  EXPECT_NE(avoid_shared_memory({.processes = 2}, 0, 7).find("for 2 ranks"), std::string::npos);
+  unsetenv("OMPI_MCA_btl");
+}
+
+TEST(StartChecks, RanksInContainersOfTheirOwnHaveTheSameNumber) {
+  const Launch launch = {.processes = 2, .local_rank = 1, .local_count = 2, .known = true};
+  unsetenv("OMPI_MCA_btl");
+  EXPECT_EQ(avoid_shared_memory({}, std::nullopt, 1), "");
+  EXPECT_EQ(avoid_shared_memory(launch, std::nullopt, 2), "");
+  EXPECT_EQ(std::getenv("OMPI_MCA_btl"), nullptr);
+  EXPECT_EQ(avoid_shared_memory(launch, std::nullopt, 1), "");
+  EXPECT_STREQ(std::getenv("OMPI_MCA_btl"), "^vader,sm");
   unsetenv("OMPI_MCA_btl");
 }
 

@@ -20,7 +20,7 @@ Launch prepare_launch() {
   Launch launch = read_launch([](const char* name) { return std::getenv(name); });
   set_start_options(launch);
   if (mpi_library().starts_with("Open MPI")) {
-    const std::string warning = avoid_small_shared_memory(launch, probe_host().shared_free);
+    const std::string warning = avoid_shared_memory(launch, probe_host().shared_free, getpid());
     if (launch.local_rank == 0 || (launch.local_rank < 0 && launch.rank == 0)) print_warning(warning);
   }
   return launch;

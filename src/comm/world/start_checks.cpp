@@ -9,14 +9,16 @@
 
 namespace lockstep {
 
-std::string avoid_small_shared_memory(const Launch& launch, std::optional<std::uint64_t> shared_free) {
+std::string avoid_shared_memory(const Launch& launch, std::optional<std::uint64_t> shared_free, int process) {
   constexpr std::uint64_t megabyte = std::uint64_t{1} << 20;
   constexpr std::uint64_t segment = 4 * megabyte;  // btl_vader_segment_size of Open MPI 4.1
   const int ranks = launch.local_count == 0 && launch.one_host ? launch.processes : launch.local_count;
   const std::uint64_t needed = segment * static_cast<std::uint64_t>(ranks);
-  if (ranks < 2 || !shared_free || *shared_free >= needed) return {};
-  if (std::getenv("OMPI_MCA_btl") != nullptr) return {};
+  const bool too_small = ranks > 1 && shared_free.value_or(needed) < needed;
+  const bool alone = launch.known && process == 1;
+  if (!(too_small || alone) || std::getenv("OMPI_MCA_btl") != nullptr) return {};
   setenv("OMPI_MCA_btl", "^vader,sm", 1);  // Open MPI 5 calls it sm
+  if (!too_small) return {};
   return fmt::format(
       "/dev/shm has {} MiB free, but MPI needs {} MiB there for {} ranks: its messages go through TCP, which "
       "is slower; in a container, make /dev/shm larger with --shm-size=1g",
