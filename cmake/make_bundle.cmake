@@ -1,7 +1,9 @@
-# Makes an archive: cmake -D NAME= -D SOURCE= -D BUILD= ... -P make_bundle.cmake
+# Makes an archive: cmake -D NAME= -D VERSION= -D SOURCE= -D BUILD= ... -P make_bundle.cmake
 # With DATA, it contains the files of that folder. Otherwise it contains PROGRAM, LAUNCHER, the Open MPI of
 # MPIEXEC, its plugins that need no further libraries (none for special network hardware), and the libraries that these
 # load. It contains neither the C library, which must be at least as new as on this machine, nor CUDA's libraries.
+cmake_minimum_required(VERSION 3.22)
+include(${CMAKE_CURRENT_LIST_DIR}/bill_of_materials.cmake)
 set(CMAKE_GET_RUNTIME_DEPENDENCIES_PLATFORM linux+elf)
 set(stage ${BUILD}/bundle)
 if(DATA)
@@ -59,6 +61,7 @@ endfunction()
 
 file(GLOB gpu_tests ${BUILD}/tests/*_gpu_test)
 set(programs ${mpirun} ${orted} ${PROGRAM} ${gpu_tests})
+set(copied ${mpirun} ${orted})  # from packages of the system
 libraries_of(libraries ${programs} ${pmix_plugins})
 set(known "ld-linux|lib(c|m|dl|rt|pthread|util)\\.so")
 foreach(library ${libraries})
@@ -72,10 +75,12 @@ foreach(plugin ${plugins})
   list(FILTER needed EXCLUDE REGEX "NEEDED +(${known})")
   if(NOT needed)
     file(COPY ${plugin} DESTINATION ${folder}/lib/openmpi3)
+    list(APPEND copied ${plugin})
   endif()
 endforeach()
 foreach(library ${libraries})
   file(COPY ${library} DESTINATION ${folder}/lib FOLLOW_SYMLINK_CHAIN)
+  list(APPEND copied ${library})
   if(library MATCHES "/libpmix\\.so")
     file(REAL_PATH ${library} pmix)
     get_filename_component(pmix_folder ${pmix} DIRECTORY)
@@ -104,7 +109,10 @@ endforeach()
 foreach(name ${names})
   configure_file(${SOURCE}/launcher/bundle/start ${folder}/bin/${name} COPYONLY)
 endforeach()
-file(COPY ${LAUNCHER} ${SOURCE}/launcher/gpu-check.sh ${SOURCE}/launcher/gpu-check DESTINATION ${folder}/bin)
+file(COPY ${LAUNCHER} ${SOURCE}/launcher/gpu-check.sh ${SOURCE}/launcher/gpu-check
+     ${SOURCE}/launcher/slurm/lockstep-srun DESTINATION ${folder}/bin)
+file(GLOB batch_scripts ${SOURCE}/launcher/slurm/*.sbatch)
+file(COPY ${batch_scripts} DESTINATION ${folder}/share/lockstep/slurm)
 get_filename_component(launcher_name ${LAUNCHER} NAME)
 execute_process(COMMAND ${STRIP} ${folder}/bin/${launcher_name} COMMAND_ERROR_IS_FATAL ANY)
 
@@ -117,4 +125,5 @@ foreach(name torch_gpu fashion_mnist models)
 endforeach()
 file(COPY ${SOURCE}/recipes ${SOURCE}/README.md ${SOURCE}/LICENSE DESTINATION ${folder})
 file(COPY ${SOURCE}/docs/gpu.md ${SOURCE}/docs/running.md DESTINATION ${folder}/docs)
+write_bill_of_materials(${folder}/lockstep.spdx.json ${copied})
 make_archive(${NAME})

@@ -1,17 +1,13 @@
 #!/usr/bin/env bash
-# Runs in the first stage of an image.
+# Runs in the first stage of an image. Both steps build nothing if the archives of the targets bundle and bundle-data are
+# in docker/archives: lockstep-*.tar.gz, made on a system whose C library is not newer than the image's.
 #   docker/build.sh packages GROUP...             installs packages of launcher/packages.txt; with nvcc, cudnn-frontend
-#   docker/build.sh program [OPTION-OF-CMAKE...]  builds lockstep; collects in /image what the last stage needs
+#   docker/build.sh program [OPTION-OF-CMAKE...]  makes /image, which the last stage copies to its root
 set -euo pipefail
 # shellcheck source=launcher/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../launcher/common.sh"
 
-# libraries_of PROGRAM...: prints the packages of the libraries that programs load. Their names differ between Debian,
-# Ubuntu and their versions.
-libraries_of() {
-  ldd "$@" | awk '$2 == "=>" { sub(".*/", "", $3); print "*/" $3 }' | sort -u | xargs dpkg-query -S | cut -d: -f1 |
-    sort -u
-}
+archives() { find "$@" -maxdepth 1 -name 'lockstep-*.tar.gz' 2>/dev/null || true; }
 
 packages() {
   install_packages "$@"
@@ -21,12 +17,23 @@ packages() {
 }
 
 program() {
-  local built=$root/build/release
-  (cd "$root" && cmake --preset release "$@" && cmake --build --preset release --target lockstep lockstep-run)
-  install -D --strip --target-directory /image/usr/local/bin "$built/lockstep" "$built/lockstep-run"
-  install --target-directory /image/usr/local/bin "$root/docker/entrypoint.sh"
-  install -D --target-directory /image/install "$root/docker/install.sh"
-  { libraries_of "$built/lockstep" "$built/lockstep-run" && packages_of runtime data; } >/image/install/packages.txt
+  local built=$root/docker/archives archive program
+  if [[ -z $(archives "$built") ]]; then
+    built=$root/build/release
+    (cd "$root" && cmake --preset release "$@" && cmake --build --preset release --target bundle bundle-data)
+  fi
+  mkdir -p /image/opt/lockstep /image/usr/local/bin /image/usr/share/datasets
+  while read -r archive; do
+    # The tests of the GPU are for launcher/gpu-check.sh.
+    tar -xzf "$archive" -C /image/opt/lockstep --strip-components=1 --no-same-owner --exclude='*_gpu_test' \
+      --exclude='gpu-check*'
+  done < <(archives "$built")
+  for program in lockstep lockstep-run lockstep-srun mpirun orted; do
+    ln -s "/opt/lockstep/bin/$program" /image/usr/local/bin/
+  done
+  ln -s /opt/lockstep/data/fashion-mnist /image/usr/share/datasets/
+  install --mode=755 "$root/docker/entrypoint.sh" /image/usr/local/bin/
 }
 
+if [[ $1 == packages && -n $(archives "$root/docker/archives") ]]; then exit; fi
 "$@"
