@@ -29,9 +29,9 @@ struct HeartbeatAddress {
 };
 
 /// A message between hosts; bytes follow from its type. `opened`, without bytes: a connection is open, and
-/// messages sent from now on arrive.
+/// messages sent from now on arrive. `echo` returns the bytes of the first host's latest states.
 struct HeartbeatMessage {
-  enum class Type : std::uint32_t { hello, opened, states, verdict, end, goodbye };
+  enum class Type : std::uint32_t { hello, opened, states, verdict, end, goodbye, echo };
   Type type = Type::states;
   std::size_t host = 0;  ///< number of the host at the other end
   std::vector<std::byte> bytes = {};

@@ -82,6 +82,7 @@ void Monitor::start_watching() {
   locals_.clear();
   for (const int slot : ranks_.slots) locals_.emplace_back(slot < 0 ? nullptr : &memory_.rank(slot));
   lost_for_.assign(ranks_.table.hosts.size(), 0.0);
+  links_ = SlowLinks(ranks_.table.hosts.size());
 }
 
 void Monitor::run() {
@@ -188,11 +189,23 @@ void Monitor::exchange(double seconds) {
   }
 }
 
-/// Sends the states of this host's ranks to the first host; the first host sends a sign of life.
+/// Sends the states of this host's ranks to the first host; the first host sends a sign of life, its time.
 void Monitor::send_states(std::size_t host) {
   const auto states = std::span(ranks_.table.ranks).subspan(ranks_.first(), locals_.size());
+  const Clock::time_point now = Clock::now();
   ranks_.heartbeat->send(host, HeartbeatMessage::Type::states,
-                         ranks_.host == 0 ? std::span<const std::byte>() : std::as_bytes(states));
+                         ranks_.host == 0 ? std::as_bytes(std::span(&now, 1)) : std::as_bytes(states));
+}
+
+/// The time that the first host has sent is back.
+void Monitor::take_echo(const HeartbeatMessage& echo) {
+  Clock::time_point sent;
+  if (ranks_.host != 0 || echo.bytes.size() != sizeof sent) return;
+  std::memcpy(&sent, echo.bytes.data(), sizeof sent);
+  const double seconds = std::chrono::duration<double>(Clock::now() - sent).count();
+  if (const auto finding = links_.add(echo.host, seconds)) {
+    print_warning(message_of(*finding, ranks_.table.hosts[0], ranks_.table.hosts[echo.host]));
+  }
 }
 
 void Monitor::receive(const HeartbeatMessage& message) {
@@ -207,10 +220,16 @@ void Monitor::receive(const HeartbeatMessage& message) {
       if (message.bytes.size() == states.size_bytes()) {
         std::memcpy(states.data(), message.bytes.data(), message.bytes.size());
       }
+      if (message.host == 0) {
+        ranks_.heartbeat->send(0, HeartbeatMessage::Type::echo, message.bytes);
+      }
       for (RankState& state : states) {
         state.silent = 0.0;
         state.known = true;
       }
+      break;
+    case HeartbeatMessage::Type::echo:
+      take_echo(message);
       break;
     case HeartbeatMessage::Type::goodbye:
       for (RankState& state : states) state.ends_by_itself = true;

@@ -18,6 +18,7 @@
 #include "watch/heartbeat.h"
 #include "watch/job_memory.h"
 #include "watch/local_rank.h"
+#include "watch/slow_links.h"
 #include "watch/verdict.h"
 
 namespace lockstep {
@@ -75,6 +76,7 @@ class Monitor {
   void exchange(double seconds);
   void receive(const HeartbeatMessage& message);
   void send_states(std::size_t host);
+  void take_echo(const HeartbeatMessage& echo);
   void find_lost_hosts(double seconds);
   void warn_of_missing_hosts(double seconds);
   void warn_of_awaited_ranks(double seconds);
@@ -96,6 +98,7 @@ class Monitor {
   std::mutex mutex_;  ///< of options_ and ranks_
   MonitorOptions options_;
   std::vector<LocalRank> locals_;
+  SlowLinks links_;               ///< of the first host with the others
   std::vector<double> lost_for_;  ///< of each host: seconds since its connection was lost
   double since_states_ = 0.0;     ///< seconds since states were sent
   double connecting_for_ = 0.0;   ///< seconds since other hosts began to connect
