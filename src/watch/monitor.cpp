@@ -202,8 +202,9 @@ void Monitor::take_echo(const HeartbeatMessage& echo) {
   Clock::time_point sent;
   if (ranks_.host != 0 || echo.bytes.size() != sizeof sent) return;
   std::memcpy(&sent, echo.bytes.data(), sizeof sent);
-  const double seconds = std::chrono::duration<double>(Clock::now() - sent).count();
-  if (const auto finding = links_.add(echo.host, seconds)) {
+  const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
+  const Clock::time_point now = Clock::now();
+  if (const auto finding = links_.add(echo.host, seconds(now.time_since_epoch()), seconds(now - sent))) {
     print_warning(message_of(*finding, ranks_.table.hosts[0], ranks_.table.hosts[echo.host]));
   }
 }

@@ -10,22 +10,25 @@ namespace {
 constexpr double long_time = 0.05;  // s
 constexpr double many_times = 4.0;
 constexpr int enough_messages = 5;
+constexpr double enough_seconds = 3.0;
 constexpr int max_findings = 3;
 
 }  // namespace
 
-std::optional<SlowLinks::Finding> SlowLinks::add(std::size_t host, double seconds) {
+std::optional<SlowLinks::Finding> SlowLinks::add(std::size_t host, double now, double seconds) {
   Link& link = links_.at(host);
   link.least = std::min(link.least, seconds);
   const bool slow = seconds > long_time && seconds > many_times * link.least;
-  if (slow != link.slow) {
+  if (slow != link.slow || link.messages == 0) {
     link.slow = slow;
+    link.began = now;
     link.sum = 0.0;
     link.messages = 0;
   }
   link.sum += seconds;
   ++link.messages;
-  if (link.messages < enough_messages || link.found == slow) return std::nullopt;
+  if (link.messages < enough_messages || now < link.began + enough_seconds) return std::nullopt;
+  if (link.found == slow) return std::nullopt;
   link.found = slow;
   if (!slow || link.times == max_findings) return std::nullopt;
   ++link.times;

@@ -8,8 +8,9 @@
 namespace lockstep {
 
 /// Finds hosts to which messages take long, from the times that they take there and back. A link is found
-/// when more than 50 ms, and four times the shortest time, were needed five times in a row; at most three
-/// times, and again only after it has been faster five times in a row.
+/// when more than 50 ms, and four times the shortest time, were needed five times in a row, over at least 3
+/// s: after an interruption, messages arrive together. It is found at most three times, and again only after
+/// it has been faster for as long.
 class SlowLinks {
  public:
   struct Finding {
@@ -19,13 +20,15 @@ class SlowLinks {
 
   explicit SlowLinks(std::size_t hosts = 0) : links_(hosts) {}
 
-  /// Takes the seconds of a message to `host` and back. Returns whether its link is found now.
-  std::optional<Finding> add(std::size_t host, double seconds);
+  /// Takes the seconds of a message to `host` and back; `now`: the time of its arrival, in seconds. Returns
+  /// whether its link is found now.
+  std::optional<Finding> add(std::size_t host, double now, double seconds);
 
  private:
   struct Link {
     double least = 1e9;
-    double sum = 0.0;  ///< of the latest messages, all slow or all fast
+    double began = 0.0;  ///< arrival of the first of the latest messages that are all slow or all fast
+    double sum = 0.0;    ///< of these messages
     int messages = 0;
     bool slow = false;
     bool found = false;

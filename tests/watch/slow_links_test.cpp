@@ -5,15 +5,16 @@
 namespace lockstep {
 namespace {
 
-/// Numbers of the messages, from 1, at which the link to host 1 is found slow.
-std::vector<int> findings(const std::vector<std::pair<int, double>>& times) {
+/// Numbers of the messages, from 1, at which the link to host 1 is found slow. They arrive every `interval`
+/// seconds.
+std::vector<int> findings(const std::vector<std::pair<int, double>>& times, double interval = 1.0) {
   SlowLinks links(2);
   std::vector<int> found;
   int message = 0;
   for (const auto& [count, seconds] : times) {
     for (int i = 0; i < count; ++i) {
       ++message;
-      if (links.add(1, seconds)) found.push_back(message);
+      if (links.add(1, interval * message, seconds)) found.push_back(message);
     }
   }
   return found;
@@ -22,6 +23,7 @@ std::vector<int> findings(const std::vector<std::pair<int, double>>& times) {
 TEST(SlowLinks, TableOfTimes) {
   EXPECT_EQ(findings({{1, 0.001}, {9, 0.3}}), std::vector<int>{6});
   EXPECT_EQ(findings({{1, 0.001}, {4, 0.3}, {1, 0.01}, {4, 0.3}}), std::vector<int>()) << "not in a row";
+  EXPECT_EQ(findings({{1, 0.001}, {9, 0.3}, {9, 0.001}}, 0.01), std::vector<int>()) << "they arrive together";
   EXPECT_EQ(findings({{1, 0.001}, {9, 0.049}}), std::vector<int>()) << "not long";
   EXPECT_EQ(findings({{9, 0.3}}), std::vector<int>()) << "it was never faster";
   EXPECT_EQ(findings({{1, 0.08}, {9, 0.3}}), std::vector<int>()) << "less than four times as long";
@@ -34,9 +36,9 @@ TEST(SlowLinks, TableOfTimes) {
 
 TEST(SlowLinks, AreNamedWithTheirHosts) {
   SlowLinks links(2);
-  links.add(1, 0.0002);
+  links.add(1, 0.0, 0.0002);
   std::optional<SlowLinks::Finding> found;
-  for (int i = 0; i < 5; ++i) found = links.add(1, 0.1 * (i + 1));
+  for (int i = 0; i < 5; ++i) found = links.add(1, i + 1.0, 0.1 * (i + 1));
   ASSERT_TRUE(found);
   EXPECT_TRUE(
       message_of(*found, "a", "b")
