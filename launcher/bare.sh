@@ -4,6 +4,7 @@
 # end. Needs root, debootstrap and a Debian mirror.
 #   launcher/bare.sh [OPTION...]   options of selftest.sh; default: --quick
 #   launcher/bare.sh --why-not     prints why no such folder can be made here; nothing if it can
+#   launcher/bare.sh --system DIR  only installs the fresh Debian, in DIR, and leaves it there
 # The exit status is that of selftest.sh, or 4 if no Debian could be installed.
 set -euo pipefail
 # shellcheck source=launcher/common.sh
@@ -62,11 +63,15 @@ run_inside() {
 }
 
 [[ ${1-} != --why-not ]] || { why_not; exit; }
-[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit; }
+[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit; }
 reason=$(why_not)
 if [[ -n $reason ]]; then
   say "$reason" >&2
   exit 4
+fi
+if [[ ${1-} == --system ]]; then
+  make_system "${2:?--system needs a folder}" || exit 4
+  exit
 fi
 folder=$(mktemp -d)
 inside=

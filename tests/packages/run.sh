@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Makes the packages of a build folder, installs each where nothing of it is, and trains on one and on two ranks with it:
+# one digest, that of the program in the build folder. The .deb is installed in a fresh Debian (launcher/bare.sh), which
+# needs root and takes a minute. The last line is "N of N passed"; the status is 77 if something is missing here.
+#   tests/packages/run.sh [--build DIR] [CASE...]
+#   --build DIR  default: build/release
+#   CASE...      wheel, archive, deb; default: all
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+build=$root/build/release
+cases=()
+while (($# > 0)); do
+  case $1 in
+    --build) build=$(readlink -f "$2") && shift 2 ;;
+    wheel | archive | deb) cases+=("$1") && shift ;;
+    --help | -h) sed -n '2,7s/^# \{0,1\}//p' "$0" && exit ;;
+    *) printf "run.sh: error: unknown case '%s' (see --help)\n" "$1" >&2 && exit 2 ;;
+  esac
+done
+((${#cases[@]} > 0)) || cases=(wheel archive deb)
+
+missing() { printf 'skipped: %s\n' "$1" && exit 77; }
+for needed in cpack zstd dpkg-shlibdeps python3; do
+  command -v "$needed" >/dev/null || missing "no $needed"
+done
+if [[ " ${cases[*]} " == *" deb "* ]]; then
+  reason=$("$root/launcher/bare.sh" --why-not)
+  [[ -z $reason ]] || missing "$reason"
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf --one-file-system "$work"' EXIT
+train=(train --dataset synthetic --synthetic-shape 1x12x12 --samples 512 --model mlp:16 --batch-size 64 --epochs 2
+  --device cpu --threads 1 --run-dir none)
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Nothing of this machine's environment, but an mpirun.
+clean=(env -i HOME="$work" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
+digest() { grep -o 'digest xxh3:[0-9a-f]*' <<<"$1" || true; }
+expected=$(digest "$("$build/lockstep" "${train[@]}" 2>/dev/null)")
+version=$("$build/lockstep" --version | sed -n 's/^lockstep //p')
+
+# trains COMMAND...: what comes before `lockstep` and `lockstep-run`, as words that find them.
+trains() {
+  local found
+  for launcher in "lockstep" "lockstep-run -np 2"; do
+    # shellcheck disable=SC2086  # words
+    found=$(digest "$("$@" $launcher "${train[@]}" 2>"$work/error")")
+    if [[ -z $expected || $found != "$expected" ]]; then
+      echo "  $launcher: '$found' instead of '$expected': $(tail -n 3 "$work/error")"
+      return 1
+    fi
+  done
+}
+
+wheel() {
+  cmake --build "$build" --target wheel >"$work/log" 2>&1 || { tail "$work/log" && return 1; }
+  python3 -m venv "$work/venv"
+  "$work/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$build"/lockstep-*.whl
+  trains "${clean[@]}" PATH="$work/venv/bin:/usr/bin:/bin" || return
+  "$work/venv/bin/pip" uninstall --quiet --yes lockstep
+  [[ ! -e $work/venv/bin/lockstep ]]
+}
+
+pack() { # cpack's generator
+  cpack --config "$build/CPackConfig.cmake" -G "$1" -B "$work" >"$work/log" 2>&1 || { tail "$work/log" && return 1; }
+}
+
+archive() {
+  pack TZST || return
+  mkdir "$work/archive"
+  zstd -dc "$work"/*.tar.zst | tar -C "$work/archive" --strip-components=1 -x
+  trains "${clean[@]}" PATH="$work/archive/usr/bin:/usr/bin:/bin" || return
+  local file
+  for file in bin/lockstep-srun lib/liblockstep.a include/lockstep/trainer.h share/man/man1/lockstep-train.1 \
+    share/bash-completion/completions/lockstep-run share/zsh/site-functions/_lockstep share/doc/lockstep/copyright \
+    share/lockstep/slurm/train.sbatch share/lockstep/deploy/kubernetes/jobset.yaml; do
+    [[ -s $work/archive/usr/$file ]] || { echo "  no usr/$file" && return 1; }
+  done
+}
+
+deb() {
+  pack DEB || return
+  "$root/launcher/bare.sh" --system "$work/debian" >"$work/log" 2>&1 || { tail "$work/log" && return 1; }
+  cp "$work"/lockstep_*.deb "$work/debian/root/"
+  # shellcheck disable=SC2016  # of the inner shell
+  local inside=(unshare --mount --propagation private --pid --fork --kill-child bash -c '
+    mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" && mount --rbind /dev "$1/dev" &&
+      exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive \
+        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 http_proxy="${http_proxy-}" \
+        https_proxy="${https_proxy-}" "${@:2}"' bash "$work/debian")
+  "${inside[@]}" sh -c 'apt-get -q update && apt-get -q -y install --no-install-recommends /root/lockstep_*.deb' \
+    >"$work/log" 2>&1 </dev/null || { tail "$work/log" && return 1; }
+  trains "${inside[@]}" || return
+  # shellcheck disable=SC2016  # dpkg-query's
+  [[ $("${inside[@]}" dpkg-query --show --showformat='${Version}' lockstep) == "$version" ]] || return
+  "${inside[@]}" dpkg --remove lockstep >/dev/null
+  [[ ! -e $work/debian/usr/bin/lockstep ]]
+}
+
+passed=0
+for case in "${cases[@]}"; do
+  if "$case"; then
+    passed=$((passed + 1))
+    echo "$case: passed"
+  else
+    echo "$case: FAILED"
+  fi
+done
+echo "$passed of ${#cases[@]} passed"
+((passed == ${#cases[@]}))
