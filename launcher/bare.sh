@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Runs launcher/selftest.sh in a fresh Debian 12 with nothing installed, as on a user's machine: a folder made by
+# Runs launcher/selftest.sh in a fresh Debian with nothing installed, as on a user's machine: a folder made by
 # debootstrap, with /proc, /sys and /dev, in which the script becomes the root directory. The folder is removed at the
 # end. Needs root, debootstrap and a Debian mirror.
-#   launcher/bare.sh [OPTION...]   options of selftest.sh; default: --quick
-#   launcher/bare.sh --why-not     prints why no such folder can be made here; nothing if it can
-#   launcher/bare.sh --system DIR  only installs the fresh Debian, in DIR, and leaves it there
+#   launcher/bare.sh [--release NAME] [OPTION...]
+#   --release NAME   default: bookworm (Debian 12)
+#   OPTION...        options of selftest.sh; default: --quick
+#   launcher/bare.sh --why-not   prints why no such folder can be made here; nothing if it can
+#   launcher/bare.sh [--release NAME] --system DIR   only installs the fresh Debian, in DIR, and leaves it there
 # The exit status is that of selftest.sh, or 4 if no Debian could be installed.
 set -euo pipefail
 # shellcheck source=launcher/common.sh
@@ -18,11 +20,15 @@ why_not() {
   unshare --mount --pid --fork true 2>/dev/null || say "namespaces for mounts and processes are not allowed"
 }
 
-# Lines "URI SUITE COMPONENT" of this system's package sources for the release; none on another system.
+# Lines "URI SUITE COMPONENT" of this system's package sources for the release. On another Debian, its mirror of the
+# own release; none on another system.
 # shellcheck disable=SC2016  # names of apt's fields
 sources() {
   { apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null || true; } |
-    awk -v release="$release" '$2 == release || index($2, release "-") == 1' | sort -u
+    awk -v release="$release" -v own="$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" '
+      $2 == release || index($2, release "-") == 1 { print; found = 1 }
+      $2 == own && $3 == "main" { mirror = $1 }
+      END { if (!found && mirror) print mirror, release, "main" }' | sort -u
 }
 
 # make_system FOLDER: installs the smallest Debian, and copies how this system reaches its packages.
@@ -62,8 +68,12 @@ run_inside() {
       /root/lockstep/launcher/selftest.sh "$@"' bash "$folder" "$@" </dev/null
 }
 
+if [[ ${1-} == --release ]]; then
+  release=${2:?--release needs a name}
+  shift 2
+fi
 [[ ${1-} != --why-not ]] || { why_not; exit; }
-[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit; }
+[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit; }
 reason=$(why_not)
 if [[ -n $reason ]]; then
   say "$reason" >&2

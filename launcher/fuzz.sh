@@ -15,7 +15,7 @@ targets=("${@:2}")
 if [[ ${#targets[@]} -eq 0 ]]; then
   mapfile -t targets < <(find "$root/tests/fuzz/corpus" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort)
 fi
-command -v clang++ >/dev/null || die "clang++ is missing; install the packages clang and libclang-rt-14-dev"
+command -v clang++ >/dev/null || die "clang++ is missing; install the packages clang and libclang-rt-dev"
 
 build() {
   cmake -S "$root" -B "$root/build/fuzz" -G Ninja -D CMAKE_CXX_COMPILER=clang++ -D CMAKE_C_COMPILER=clang \

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Makes a release of the checked-out commit: tests it in fresh Debian folders, makes the packages, the wheel and the
+# bundle, installs and tests these, and writes their checksums. Needs root and a Debian mirror; takes about 40 minutes.
+#   launcher/release.sh [--releases "NAME..."] OUT
+#   --releases   of Debian, in which the self-test runs; default: "bookworm trixie". Packages are of the present system
+#   OUT          folder for the files and SHA256SUMS; must not exist
+set -euo pipefail
+# shellcheck source=launcher/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+releases="bookworm trixie"
+[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit; }
+if [[ ${1-} == --releases ]]; then
+  releases=${2?--releases needs names}
+  shift 2
+fi
+out=${1-}
+[[ $# -eq 1 && $out != -* ]] || die "usage: launcher/release.sh [--releases \"NAME...\"] OUT"
+[[ ! -e $out ]] || die "$out exists"
+[[ -z $(git -C "$root" status --porcelain) ]] || die "there are changes that are not committed"
+version=$(sed -n 's/^project(lockstep VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
+grep -q "^## $version" "$root/CHANGELOG.md" || die "CHANGELOG.md has no section $version"
+say "lockstep $version, commit $(git -C "$root" rev-parse --short HEAD)"
+
+for release in $releases; do
+  say "self-test in a fresh $release"
+  "$root/launcher/bare.sh" --release "$release" --quick
+done
+
+build=$root/build/release
+cd "$root"
+cmake --preset release >/dev/null
+cmake --build --preset release --target lockstep lockstep-run lockstep_library bundle wheel
+"$root/tests/packages/run.sh" --build "$build"
+mkdir -p "$out"
+for generator in DEB TZST; do cpack --config "$build/CPackConfig.cmake" -G "$generator" -B "$out" >/dev/null; done
+rm -rf "$out/_CPack_Packages"
+cp "$build"/lockstep-"$version"-*.whl "$build"/lockstep-"$version"-"$(uname -m)".tar.gz "$out"
+(cd "$out" && sha256sum lockstep* >SHA256SUMS)
+cat "$out/SHA256SUMS"
