@@ -8,8 +8,8 @@
 #   --long         only the checks that take long, with the result appended to build/logs/long.txt: digests that
 #                  README and docs show, many ranks with several threads each, a build without precompiled headers,
 #                  a minute of fuzzing per reader, a build for 64-bit ARM and its tests on qemu
-#   --deploy       only what needs more than this program: a private Slurm of two nodes. The result is appended to
-#                  build/logs/deploy.txt; what is not installed is skipped by name
+#   --deploy       only what needs more than this program: a private Slurm of two nodes, containers by Podman, hosts in
+#                  namespaces. The result is appended to build/logs/deploy.txt; what is not installed is skipped by name
 #   --no-packages  install nothing
 set -euo pipefail
 # shellcheck source=launcher/common.sh
@@ -169,7 +169,7 @@ record() {
 # A test that is skipped counts as neither passed nor failed.
 deploy_checks() {
   local skipped='' name
-  if check "build" build_preset test lockstep lockstep-run; then
+  if check "build" build_preset test lockstep lockstep-run bundle bundle-data; then
     tests "deploy" test -L deploy --verbose --parallel 1
     skipped=$(sed -n 's/.* Test *#[0-9]*: \([^ ]*\) .*\*\*\*Skipped.*/\1/p' "$logs/deploy.log" | xargs)
     for name in $skipped; do passed=$((passed - 1)); done

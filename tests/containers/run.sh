@@ -1,0 +1,430 @@
+#!/usr/bin/env bash
+# Builds the images of docker/ and deploy/kubernetes from the bundle of a build folder, and runs them with podman: not as
+# root, on a read-only root filesystem, with and without what they need, in one container, in one per rank, and on
+# "hosts", which are network namespaces. Images and containers are in a folder of their own, removed at the end. Takes
+# about 3 minutes, and another where the base image has to be made. The last line is "N of N passed"; the status is 77
+# if something is missing.
+#   tests/containers/run.sh [--build DIR] [CASE...]
+#   --build DIR  build folder, with the archives of the targets bundle and bundle-data; default build/release
+#   CASE...      default: all, which --list prints
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+root=$(dirname "$(dirname "$here")")
+build=$root/build/release
+max_compressed_bytes=100000000
+
+say() { printf '%s\n' "$*"; }
+die() {
+  printf 'run.sh: error: %s\n' "$2" >&2
+  exit "$1"
+}
+# A case ends at the first thing that is not as expected.
+wrong() {
+  say "  $*" >&2
+  exit 1
+}
+# equal WHAT ACTUAL EXPECTED
+equal() { [[ $2 == "$3" ]] || wrong "$1: $2 instead of $3"; }
+# has TEXT PATTERN
+has() { grep -qE -- "$2" <<<"$1" || wrong "no line with '$2' in: $1"; }
+
+# await SECONDS COMMAND...: waits until the command succeeds.
+await() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || wrong "in vain: $*; $(podman logs launcher 2>&1 | tail -n 3)"
+    sleep 0.1  # between two questions
+  done
+}
+
+# ---- images and containers
+
+podman() { command podman "${podman_options[@]}" "$@"; }
+
+# All containers: not root, nothing writable but what is given, no privileges, as Kubernetes' level "restricted".
+restricted=(--network=host --no-healthcheck --read-only --read-only-tmpfs=false --cap-drop=all
+  --security-opt=no-new-privileges --ulimit=nofile=20000:20000 --ulimit=nproc=4096:4096)
+# run OPTION... IMAGE ARGUMENT...
+run() { podman run --rm "${restricted[@]}" "$@"; }
+
+# build_image NAME DOCKERFILE [OPTION...]
+build_image() {
+  local name=$1 file=$2
+  shift 2
+  buildah bud "${storage[@]}" --isolation=chroot --pull=never --format=docker --tag="$name" "$@" --file="$file" \
+    "$context" >"$work/build.log" 2>&1 || wrong "$(tail -n 20 "$work/build.log")"
+}
+
+# import_base NAME...: the base image, under these names.
+import_base() {
+  local name
+  tar -C "$base" -c . | podman import --quiet - "$1" >/dev/null
+  for name in "${@:2}"; do podman tag "$1" "$name"; done
+}
+
+# The smallest Debian, without what Docker's debian:bookworm-slim lacks as well. Kept for the next start.
+make_base() {
+  [[ -e $base/etc/debian_version ]] && return
+  rm -rf "$base" "$base.new" && mkdir -p "$base.new" && "$root/launcher/bare.sh" --system "$base.new" >"$base.log" 2>&1 ||
+    return
+  rm -rf "$base.new"/{var/cache/apt,var/lib/apt/lists,usr/share/{man,locale,info}}/*
+  find "$base.new/usr/share/doc" -type f ! -name copyright -delete
+  mv "$base.new" "$base"
+}
+
+# ---- runs
+
+options=(--dataset synthetic --synthetic-shape 1x12x12 --samples 512 --model mlp:16 --batch-size 64 --micro-batches 4
+  --device cpu --threads 1)
+train=(train "${options[@]}" --epochs 5 --run-dir none)
+digest() { grep -o 'digest xxh3:[0-9a-f]*' <<<"$1" || true; }
+# same_digest OUTPUT: as that of the program in the build folder.
+same_digest() { equal digest "$(digest "$1")" "$expected"; }
+error_line() { grep -c '^lockstep[a-z-]*: error: ' <<<"$1" || true; }
+
+# ---- hosts
+
+# start_hosts NUMBER: network namespaces h1, h2, ... with addresses 10.213.7.N, connected by a bridge.
+start_hosts() {
+  local host
+  ip link add "$bridge" type bridge
+  ip link set "$bridge" up
+  for host in $(seq "$1"); do
+    ip netns add "$bridge-h$host"
+    ip link add "$bridge-$host" type veth peer name eth0 netns "$bridge-h$host"
+    ip link set "$bridge-$host" master "$bridge" up
+    ip -n "$bridge-h$host" addr add "10.213.7.$host/24" dev eth0
+    ip -n "$bridge-h$host" link set eth0 up
+    ip -n "$bridge-h$host" link set lo up
+  done
+}
+stop_hosts() {
+  local space
+  for space in $(ip netns list 2>/dev/null | sed -n "s/^\($bridge-h[0-9]*\).*/\1/p"); do ip netns del "$space"; done
+  ip link del "$bridge" 2>/dev/null || true
+}
+
+# pod NUMBER NAME COMMAND...: starts a container of the image with ssh on a host, with the volumes of
+# deploy/kubernetes/jobset.yaml.
+pod() {
+  local number=$1 name=$2 other
+  local network=("--network=ns:/run/netns/$bridge-h$number" "--hostname=$name")
+  shift 2
+  for other in 1 2 3; do network+=("--add-host=h$other:10.213.7.$other"); done
+  podman run --detach "${restricted[@]:1}" "${network[@]}" --name="$name" --tmpfs=/tmp --shm-size=64m \
+    --volume="$work/ssh:/home/lockstep/.ssh:ro" --volume="$work/runs:/runs" --entrypoint="$1" lockstep-ssh "${@:2}" \
+    >/dev/null
+}
+worker() { pod "$1" "h$1" lockstep-worker; }
+listens() { ip netns exec "$bridge-h$1" bash -c "exec 3<>/dev/tcp/10.213.7.$1/2222" 2>/dev/null; }
+launcher() { pod 4 launcher lockstep-run --grace 60 --mca orte_keep_fqdn_hostnames true "$@"; }
+remove_pods() { podman rm --force --time=0 --ignore h1 h2 h3 launcher >/dev/null 2>&1 || true; }
+
+make_ssh() {
+  [[ -d $work/ssh ]] && return
+  build_ssh_image
+  mkdir -p "$work/ssh" "$work/runs"
+  chmod 777 "$work/ssh" "$work/runs"
+  run --volume="$work/ssh:/ssh" --entrypoint=ssh-keygen lockstep-ssh -q -t ed25519 -N '' -f /ssh/id_rsa
+  cp "$work/ssh/id_rsa.pub" "$work/ssh/authorized_keys"
+  # As Kubernetes mounts a Secret: of root, readable by the group of the pod.
+  chown root:1000 "$work"/ssh/*
+  chmod 440 "$work"/ssh/*
+  chmod 755 "$work/ssh"
+}
+build_ssh_image() {
+  buildah bud "${storage[@]}" --isolation=chroot --pull=never --format=docker --tag=lockstep-ssh \
+    "$root/deploy/kubernetes" >"$work/build.log" 2>&1 || wrong "$(tail -n 20 "$work/build.log")"
+}
+
+# ---- cases
+
+image() { # labels, user, size, list of packages
+  local facts version bytes
+  version=$(run lockstep --version | awk '$1 == "lockstep" { print $2 }')
+  facts=$(podman inspect --format '{{json .Config.Labels}}' lockstep)
+  has "$facts" "\"org.opencontainers.image.version\":\"$version\""
+  has "$facts" "\"org.opencontainers.image.revision\":\"0123abc\""
+  has "$facts" '"org.opencontainers.image.licenses":"Apache-2.0"'
+  equal user "$(podman inspect --format '{{.Config.User}}' lockstep)" 1000
+  equal "entry point" "$(podman inspect --format '{{.Config.Entrypoint}}' lockstep)" "[entrypoint.sh]"
+  podman save --quiet --format=oci-archive --output="$work/image.tar" lockstep
+  bytes=$(stat -c %s "$work/image.tar")
+  say "  $bytes bytes compressed" >&4
+  ((bytes <= max_compressed_bytes)) || wrong "$bytes bytes compressed, more than $max_compressed_bytes"
+  facts=$(run --entrypoint=cat lockstep /opt/lockstep/lockstep.spdx.json)
+  has "$facts" '"spdxVersion": "SPDX-2.3"'
+  has "$facts" '"name": "libopenmpi3"'
+  has "$facts" '"referenceLocator": "pkg:deb/'
+}
+
+words() { # the entry point: a program's name, a command of lockstep with the name of a program, none
+  local output
+  output=$(run lockstep)
+  has "$output" '^Commands:'
+  output=$(run lockstep lockstep-run --version)
+  has "$output" '^lockstep-run '
+  output=$(run lockstep diff nothing here 2>&1) && wrong "status 0"
+  equal "errors of diff" "$(error_line "$output")" 1
+}
+
+one_container() { # one and two ranks, the data set of the image, another user
+  local output
+  output=$(run lockstep "${train[@]}" 2>&1)
+  same_digest "$output"
+  output=$(run --tmpfs=/tmp lockstep lockstep-run -np 2 "${train[@]}" 2>&1)
+  same_digest "$output"
+  has "$output" 'exchange by shared memory'
+  output=$(run --tmpfs=/tmp lockstep mpirun --oversubscribe --bind-to none -np 2 lockstep "${train[@]}" 2>&1)
+  same_digest "$output"
+  output=$(run --user=4711 --tmpfs=/tmp lockstep lockstep-run -np 2 "${train[@]}" 2>&1)
+  same_digest "$output"
+  output=$(run --tmpfs=/tmp lockstep doctor --device cpu 2>&1)
+  has "$output" 'fashion-mnist: 60000 training and 10000 test samples'
+}
+
+workspace() { # a run directory in a folder of the host
+  local output
+  mkdir -p "$work/workspace"
+  chmod 777 "$work/workspace"
+  output=$(run --tmpfs=/tmp --volume="$work/workspace:/workspace" lockstep lockstep-run -np 2 train "${options[@]}" \
+    --epochs 5 --run-dir runs/a 2>&1)
+  same_digest "$output"
+  [[ -s $work/workspace/runs/a/metrics.jsonl ]] || wrong "no run directory: $output"
+  output=$(run --tmpfs=/tmp lockstep lockstep-run -np 2 train "${options[@]}" --run-dir runs/a 2>&1) && wrong "status 0"
+  equal "lines" "$(error_line "$output")" 1
+  has "$output" 'runs/?a?.*Read-only file system'
+}
+
+needs_tmpfs() { # one line, status 4
+  local output status=0
+  output=$(run lockstep lockstep-run -np 2 "${train[@]}" 2>&1) || status=$?
+  equal status "$status" 4
+  equal output "$output" "lockstep-run: error: mpirun needs a folder for its session, but /tmp cannot be written to: \
+Read-only file system; in a container, add --tmpfs=/tmp; elsewhere, set TMPDIR to another folder"
+  output=$(run --tmpfs=/scratch:mode=1777 --env=TMPDIR=/scratch lockstep lockstep-run -np 2 "${train[@]}" 2>&1)
+  same_digest "$output"
+}
+
+needs_shared_memory() { # with too little, a warning, and messages by TCP instead of SIGBUS
+  local output size
+  for size in 1m 9m; do
+    output=$(run --tmpfs=/tmp --shm-size=$size lockstep lockstep-run -np 4 "${train[@]}" --transport messages 2>&1)
+    same_digest "$output"
+    equal "warnings" "$(grep -c 'warning: /dev/shm has .* but MPI needs 16 MiB there for 4 ranks.*--shm-size=1g' \
+      <<<"$output" || true)" 1
+  done
+  output=$(run --tmpfs=/tmp --shm-size=64m lockstep lockstep-run -np 4 "${train[@]}" --transport messages 2>&1)
+  same_digest "$output"
+  ! grep -q /dev/shm <<<"$output" || wrong "$output"
+}
+
+# Ranks of the mpirun of this machine, each in a container of its own.
+by_host() {
+  mpirun --oversubscribe --bind-to none -np 2 podman "${podman_options[@]}" run --rm "$@" --env='OMPI_*' --env='PMIX_*' \
+    lockstep "${train[@]}" 2>&1
+}
+container_per_rank() { # no shared /proc: by messages
+  local output
+  command -v mpirun >/dev/null || { say "  skipped: no mpirun on this machine" >&4 && return; }
+  output=$(by_host "${restricted[@]}" --ipc=host --volume=/tmp:/tmp --user=0) || wrong "status $?: $output"
+  same_digest "$output"
+  has "$output" '2 ranks x .*exchange by messages'
+}
+other_network() { # mpirun's server cannot be reached: one line
+  local output
+  command -v mpirun >/dev/null || { say "  skipped: no mpirun on this machine" >&4 && return; }
+  output=$(by_host "${restricted[@]:1}" --network=none --tmpfs=/tmp --user=0) && wrong "status 0"
+  equal "lines of lockstep" "$(error_line "$output")" 1
+  has "$output" 'cannot be reached: a container that mpirun or srun starts needs the network of the host, --network=host'
+  ! grep -q 'MPI_ERRORS_ARE_FATAL' <<<"$output" || wrong "$output"
+}
+
+two_hosts() { # lockstep-run in a third container, by ssh; a worker that is not there
+  local output status
+  make_ssh
+  worker 1
+  worker 2
+  await 20 listens 1
+  await 20 listens 2
+  launcher --host h1,h2 "${train[@]}"
+  equal "status" "$(podman wait launcher)" 0
+  output=$(podman logs launcher 2>&1)
+  same_digest "$output"
+  has "$output" '2 ranks x .*exchange by messages'
+  podman rm --force --time=0 h2 launcher >/dev/null
+  launcher --host h1,h2 "${train[@]}"
+  status=$(podman wait launcher)
+  output=$(podman logs launcher 2>&1)
+  [[ $status != 0 ]] || wrong "status 0: $output"
+  has "$output" 'ssh: connect to host h2 port 2222'
+}
+
+# The restart policy of a cluster, by hand: stop with a grace time, status 75, all containers again, on another number.
+configure() { printf 'epochs = %s\n' "$1" >"$work/runs/run.cfg"; }
+trains() { compgen -G "$work/runs/lockstep/checkpoints/step-*[0-9]" >/dev/null; }
+checkpoints() { compgen -G "$work/runs/lockstep/checkpoints/step-*[0-9]" | sort | tail -n 1; }
+moved() { [[ $(checkpoints) != "$1" ]]; }
+start_job() { # HOST...: workers on these, and the launcher
+  local host names
+  for host in "$@"; do worker "$host"; done
+  for host in "$@"; do await 20 listens "$host"; done
+  names=$(printf 'h%s,' "$@")
+  launcher --host "${names%,}" train "${options[@]}" --config /runs/run.cfg --checkpoint-every 20 --run-dir=/runs/lockstep \
+    --resume=auto
+}
+kubernetes() {
+  local before output epochs status
+  make_ssh
+  rm -rf "$work/runs/lockstep"
+  configure 1000000
+  start_job 1 2
+  await 60 trains
+  podman stop --time=60 h2 >/dev/null  # a worker is preempted
+  equal "status of the launcher" "$(podman wait launcher)" 75
+  equal "status of the worker" "$(podman wait h2)" 75
+  before=$(checkpoints)
+  remove_pods
+  start_job 3  # on one worker
+  await 60 moved "$before"
+  podman stop --time=60 launcher >/dev/null  # the launcher is preempted
+  equal "status of the launcher" "$(podman wait launcher)" 75
+  before=$(checkpoints)
+  remove_pods
+  epochs=$((10#${before##*step-} / 8 + 3))
+  configure "$epochs"
+  start_job 1 2 3  # on three
+  status=$(podman wait launcher)
+  equal "status of the launcher: $(podman logs launcher 2>&1 | tail -n 5)" "$status" 0
+  output=$(podman logs launcher 2>&1)
+  equal digest "$(digest "$output")" "$(digest "$("$program" train "${options[@]}" --epochs "$epochs" --run-dir none 2>&1)")"
+  equal "steps" "$(grep -c '"event":"step"' "$work/runs/lockstep/metrics.jsonl")" $((epochs * 8))
+}
+
+cuda() { # the image for GPUs, on a stand-in for NVIDIA's: built and started, without a GPU
+  local output
+  podman image exists lockstep-cuda || build_cuda_image
+  output=$(run --tmpfs=/tmp lockstep-cuda lockstep-run -np 2 "${train[@]}" 2>&1)
+  same_digest "$output"
+  equal "settings" "$(podman inspect --format '{{.Config.Entrypoint}} {{.Config.User}} {{json .Config.Labels}}' lockstep-cuda)" \
+    "$(podman inspect --format '{{.Config.Entrypoint}} {{.Config.User}} {{json .Config.Labels}}' lockstep)"
+}
+build_cuda_image() {
+  local version
+  version=$(sed -n 's/^ARG CUDA=//p' "$root/docker/Dockerfile.cuda")
+  printf 'FROM debian:bookworm-slim\nRUN useradd --create-home --uid 1000 ubuntu\n' >"$work/Dockerfile.base"
+  build_image docker.io/nvidia/cuda:"$version"-cudnn-devel-ubuntu24.04 "$work/Dockerfile.base"
+  podman tag docker.io/nvidia/cuda:"$version"-cudnn-{devel,runtime}-ubuntu24.04
+  build_image lockstep-cuda "$root/docker/Dockerfile.cuda" --build-arg=REVISION=0123abc
+}
+
+# The commands of the definition for Apptainer, run by Buildah and Podman.
+section() { awk -v name="%$1" '/^%/ { on = $1 == name; next } on' "$root/deploy/apptainer/lockstep.def"; }
+in_apptainer() { run --tmpfs=/tmp --entrypoint=sh lockstep-apptainer -ec "$(section environment && section "$1")" "$@"; }
+apptainer_definition() {
+  local output version
+  mkdir -p "$context/build/release"
+  ln -f "$context"/docker/archives/* "$context/build/release/"
+  section post >"$context/post.sh"
+  {
+    sed -n 's/^From: /FROM /p' "$root/deploy/apptainer/lockstep.def"
+    section files | awk 'NF { print "COPY", $1, $2 }'
+    printf 'COPY post.sh /\nRUN sh -e /post.sh\n'
+  } >"$work/Dockerfile.apptainer"
+  build_image lockstep-apptainer "$work/Dockerfile.apptainer"
+  version=$(run lockstep --version)
+  output=$(in_apptainer test 2>&1)
+  has "$output" "^$(head -n 1 <<<"$version")\$"
+  has "$output" '^digest '
+  output=$(in_apptainer runscript lockstep-run -np 2 "${train[@]}" 2>&1)
+  same_digest "$output"
+  output=$(in_apptainer runscript "${train[@]}" 2>&1)
+  same_digest "$output"
+}
+
+cases=(image words one_container workspace needs_tmpfs needs_shared_memory container_per_rank other_network two_hosts
+  kubernetes cuda apptainer_definition)
+
+# ---- main
+
+chosen=()
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0" | sed '$d' && exit 0 ;;
+    --list) printf '%s\n' "${cases[@]}" && exit 0 ;;
+    --build) build=$(cd "${2:?--build needs a folder}" && pwd -P) && shift ;;
+    -*) die 2 "unknown option $1 (see --help)" ;;
+    *)
+      [[ " ${cases[*]} " == *" $1 "* ]] || die 2 "no case $1 (see --list)"
+      chosen+=("$1")
+      ;;
+  esac
+  shift
+done
+[[ ${#chosen[@]} -gt 0 ]] || chosen=("${cases[@]}")
+
+if [[ $EUID -ne 0 ]]; then say "skipped: not root, which network namespaces and debootstrap need" && exit 77; fi
+for needed in podman buildah ip; do
+  if ! command -v "$needed" >/dev/null; then
+    say "skipped: no $needed; apt-get install --no-install-recommends podman buildah runc iproute2"
+    exit 77
+  fi
+done
+program=$build/lockstep
+[[ -x $program ]] || die 4 "no program in $build; build it: cmake --preset release && cmake --build --preset release"
+for archive in "$build"/lockstep-*64.tar.gz "$build"/lockstep-*-data.tar.gz; do
+  [[ -e $archive ]] || die 4 "no $archive; build it: cmake --build $build --target bundle bundle-data"
+done
+
+work=$(mktemp -d)
+base=$root/build/containers/debian
+context=$work/context
+bridge=ls$$
+storage=("--root=$work/storage" "--runroot=$work/run")
+podman_options=("${storage[@]}" --cgroup-manager=cgroupfs --events-backend=file)
+if command -v runc >/dev/null; then podman_options+=("--runtime=$(command -v runc)"); fi
+clean_up() {
+  remove_pods
+  stop_hosts
+  umount "$work/storage/overlay" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+exec 4>&1
+unset "${!LOCKSTEP_@}"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+mkdir -p "$(dirname "$base")"
+
+if ! make_base; then say "skipped: no Debian can be installed for the base image: $(tail -n 1 "$base.log")" && exit 77; fi
+mkdir -p "$context/docker/archives"
+tar -C "$root" -c docker launcher recipes LICENSE | tar -C "$context" -x
+cp "$build"/lockstep-*64.tar.gz "$build"/lockstep-*-data.tar.gz "$context/docker/archives/"
+import_base docker.io/library/debian:bookworm-slim
+(build_image lockstep "$root/docker/Dockerfile" --build-arg=REVISION=0123abc) || die 4 "the image cannot be built"
+expected=$(digest "$("$program" "${train[@]}" 2>&1)")
+[[ -n $expected ]] || die 4 "$program prints no digest"
+start_hosts 4
+
+passed=0
+for name in "${chosen[@]}"; do
+  started=$SECONDS
+  printf '%-28s' "$name"
+  set +e  # in a condition, bash would ignore failed commands
+  (set -eE && trap 'say "  line $LINENO: $BASH_COMMAND" >&2' ERR && "$name") 2>"$work/$name.err"
+  status=$?
+  set -e
+  if ((status == 0)); then
+    passed=$((passed + 1))
+    printf '%4d s\n' $((SECONDS - started))
+  else
+    printf '%4d s  FAILED\n' $((SECONDS - started))
+    cat "$work/$name.err"
+  fi
+  remove_pods
+done
+say "$passed of ${#chosen[@]} passed"
+((passed == ${#chosen[@]}))
