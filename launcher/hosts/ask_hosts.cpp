@@ -78,7 +78,7 @@ class Survey {
     std::vector<std::string> names, shells;
     for (const MpirunOptions::Host& host : hosts) {
       names.push_back(host.name);
-      shells.push_back("");
+      shells.emplace_back();
       commands.push_back(words_);
       if (is_here(host.name)) continue;
       commands.back() = remote_shell(options_);

@@ -49,7 +49,7 @@ void explain_failure(const ProgramOutput& output, const std::string& program, co
     answer.failure = "does not answer within " + std::to_string(limit.count()) + " s" + quoted;
   } else if (output.answer == Answer::none) {
     answer.failure = "cannot be asked: " + (shell.empty() ? program : shell) + " cannot be started";
-  } else if (output.status == not_found || output.status == not_executable) {
+  } else if (output.status >= not_executable && output.status <= not_found) {
     answer.failure = "has no program " + program + quoted;
     answer.remedy = "install lockstep in the same folder on all hosts, or share it";
     return;

@@ -22,7 +22,7 @@ CommandWords split(const std::string& text) {
 CommandWords find_agent(const std::string& agents) {
   std::istringstream input(agents);
   for (std::string agent; std::getline(input, agent, ':');) {
-    const CommandWords words = split(agent);
+    CommandWords words = split(agent);
     if (!words.empty() && !find_program(words[0], {}).empty()) return words;
   }
   throw Error(Category::resource, "no program to start ranks on other hosts (" + agents +

@@ -22,6 +22,8 @@ const std::vector<Elsewhere> elsewhere = {
     {"launcher/quickstart.sh", "installs packages; its build and training are those of the other tests"},
     {"sbatch ", "needs Slurm: tests/slurm"},
     {"docker ", "needs Docker and a registry"},
+    {"mpirun -np 2 podman", "needs the image: tests/containers"},
+    {"apptainer ", "needs Apptainer"},
     {"kubectl ", "needs Kubernetes"},
     {"sky ", "needs a cloud"},
     {"cp deploy/systemd/", "changes the system"},

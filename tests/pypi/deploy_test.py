@@ -257,7 +257,8 @@ def check(file, text, options):
 def main():
     folder, lockstep, lockstep_run = sys.argv[1:]
     options = Options(lockstep, lockstep_run)
-    files = {file.name: file for file in sorted(pathlib.Path(folder).glob("*/*.yaml"))}
+    files = {file.name: file for kind in ("kubernetes", "skypilot")
+             for file in sorted(pathlib.Path(folder, kind).glob("*.yaml"))}
     for file in files.values():
         started = check(file, file.read_text(), options)
         print(f"{file.parent.name}/{file.name}: valid; command lines checked: {started}")

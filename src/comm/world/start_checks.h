@@ -14,9 +14,8 @@ namespace lockstep {
 /// Switches Open MPI's messages between the ranks of this host from shared memory to TCP if
 ///  - /dev/shm, with `shared_free` bytes (none: unknown), is too small for its segments. MPI does not reserve
 ///    their memory: it would end with SIGBUS later;
-///  - `process`, the number of this process, is 1, so each rank has a container of its own. MPI takes
-///  segments
-///    of a process with its own number for its own, and would end with SIGSEGV.
+///  - `process`, the number of this process, is 1: each rank has a container of its own. MPI would take the
+///    segments of other ranks, which have the same number, for its own, and end with SIGSEGV.
 /// Returns a warning if there is something to do about it. An OMPI_MCA_btl that is set is left alone.
 std::string avoid_shared_memory(const Launch& launch, std::optional<std::uint64_t> shared_free, int process);
 

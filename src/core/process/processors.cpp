@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int number_in(const fs::path& file) {
+int first_number_in(const fs::path& file) {
   int value = -1;
   std::ifstream(file) >> value;
   return value;
@@ -64,8 +64,8 @@ int physical_cores() {
   for (fs::directory_iterator entry("/sys/devices/system/cpu", error), end; !error && entry != end;
        entry.increment(error)) {
     const fs::path topology = entry->path() / "topology";
-    const int core = number_in(topology / "core_id");
-    if (core >= 0) cores.emplace(number_in(topology / "physical_package_id"), core);
+    const int core = first_number_in(topology / "core_id");
+    if (core >= 0) cores.emplace(first_number_in(topology / "physical_package_id"), core);
   }
   return static_cast<int>(cores.size());
 }
