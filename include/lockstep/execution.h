@@ -35,12 +35,12 @@ enum class ShareRule {
 };
 inline Names choices_of(ShareRule) { return {"measured", "equal", "changing"}; }
 
-/// Data type of convolutions, linear layers and stored activations. Parameters, sums of gradients and
-/// statistics are floats with each of them.
+/// Data type of stored activations, and of the products of convolutions and linear layers. Parameters, sums
+/// of gradients and statistics are floats with each of them.
 enum class DataType {
   fp32,
   tf32,  ///< CUDA: floats, rounded to 10 bits of mantissa for multiplication
-  bf16,  ///< CUDA: activations and weights in bfloat16, sums in float
+  bf16,  ///< activations and weights in bfloat16, sums in float
 };
 inline Names choices_of(DataType) { return {"fp32", "tf32", "bf16"}; }
 
@@ -84,9 +84,10 @@ void visit(O& options, Visitor&& field) {
              "device that ranks compute on; auto: CUDA if each rank can have a GPU of its own, else the CPU",
          .group = "Execution",
          .scope = mixed ? Scope::local : Scope::result});
-  field(dtype, {.name = "dtype",
-                .help = "data type of convolutions and linear layers; fp32 does not use TensorFloat-32",
-                .device = "cuda"});
+  field(dtype,
+        {.name = "dtype",
+         .help = "data type of stored activations and of products in convolutions and linear layers; sums "
+                 "and parameters are fp32; tf32: CUDA only"});
   field(threads, {.name = "threads",
                   .help = "threads of each rank: on the CPU they compute; on CUDA they read those samples "
                           "that are not in GPU memory; auto shares the cores of a host among its ranks",

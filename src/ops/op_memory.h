@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "data/feed/micro_batch.h"
 #include "lockstep/network.h"
@@ -11,7 +12,8 @@
 namespace lockstep {
 
 /// An operation's view of an executor's memory during one micro-batch, on any device. `Element` is the type
-/// of stored activations; void: chosen at run time. Unused pointers are null.
+/// of stored activations; void: chosen at run time. Such a view converts to that of the type which an
+/// operation was planned for, and back. Unused pointers are null.
 template <class Element>
 struct NodeMemory {
   int samples = 0;  ///< in the micro-batch, >= 1
@@ -29,6 +31,25 @@ struct NodeMemory {
   std::byte* scratch = nullptr;        ///< free between calls
   const std::uint64_t* ids = nullptr;  ///< of the samples; with `random`, they determine random numbers
   const RandomKey* random = nullptr;
+
+  template <class Typed>
+  operator NodeMemory<Typed>() const  // NOLINT(google-explicit-constructor): operations take their own type
+      requires(std::is_void_v<Element> != std::is_void_v<Typed>) {
+    NodeMemory<Typed> typed{.samples = samples,
+                            .output = static_cast<Typed*>(output),
+                            .grad_output = static_cast<const Typed*>(grad_output),
+                            .parameters = parameters,
+                            .grad_parameters = grad_parameters,
+                            .saved = saved,
+                            .scratch = scratch,
+                            .ids = ids,
+                            .random = random};
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      typed.inputs[k] = static_cast<const Typed*>(inputs[k]);
+      typed.grad_inputs[k] = static_cast<Typed*>(grad_inputs[k]);
+    }
+    return typed;
+  }
 };
 
 /// The loss's view. Labels, shares and predictions have one entry per sample. Partner labels and shares are
@@ -46,6 +67,21 @@ struct LossTensors {
   std::int32_t* predictions = nullptr;  ///< written
   LeafResult* result = nullptr;
   std::byte* scratch = nullptr;
+
+  template <class Typed>
+  operator LossTensors<Typed>() const  // NOLINT(google-explicit-constructor): losses take their own type
+      requires(std::is_void_v<Element> != std::is_void_v<Typed>) {
+    return {.samples = samples,
+            .logits = static_cast<const Typed*>(logits),
+            .gradient = static_cast<Typed*>(gradient),
+            .labels = labels,
+            .partner_labels = partner_labels,
+            .targets = targets,
+            .shares = shares,
+            .predictions = predictions,
+            .result = result,
+            .scratch = scratch};
+  }
 };
 
 }  // namespace lockstep

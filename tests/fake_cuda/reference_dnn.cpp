@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "device/cuda/bfloat16.h"
+#include "core/bfloat16.h"
 #include "device/cuda/native/check.h"
 #include "device/kernel_times.h"
 #include "fake_cuda/grid.h"

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/bfloat16.h"
 #include "ops/cpu/op.h"
 #include "ops/tensor.h"
 
@@ -62,6 +63,20 @@ inline Tensor from_lanes(const Lanes& lanes, int samples, Shape shape) {
     }
   }
   return tensor;
+}
+
+/// The same values in half the memory, as bf16: rounded.
+inline Lanes packed(const Lanes& lanes) {
+  Lanes result(lanes.size() / 2);
+  auto* const to = reinterpret_cast<Bfloat16*>(result.data());
+  for (std::size_t i = 0; i < lanes.size(); ++i) to[i] = from_float<Bfloat16>(lanes.data()[i]);
+  return result;
+}
+inline Lanes unpacked(const Lanes& lanes) {
+  Lanes result(lanes.size() * 2);
+  const auto* const from = reinterpret_cast<const Bfloat16*>(lanes.data());
+  for (std::size_t i = 0; i < result.size(); ++i) result.data()[i] = to_float(from[i]);
+  return result;
 }
 
 }  // namespace lockstep::test

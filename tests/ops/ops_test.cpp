@@ -23,6 +23,17 @@ void expect_clean(const OpResults& results, int samples, const std::string& wher
   }
 }
 
+void round_to_bf16(std::vector<double>& values) {
+  for (double& value : values) {
+    value = static_cast<double>(to_float(from_float<Bfloat16>(static_cast<float>(value))));
+  }
+}
+
+bool multiplies_weights(const OpCase& op_case) {
+  return std::holds_alternative<Conv2d>(op_case.node.operation) ||
+         std::holds_alternative<Linear>(op_case.node.operation);
+}
+
 class Ops : public ::testing::TestWithParam<OpCase> {};
 
 TEST_P(Ops, EqualReferenceOnEveryLevel) {
@@ -51,6 +62,30 @@ TEST_P(Ops, SameBitsOnEveryLevelAndPlan) {
         EXPECT_TRUE(first.grad_parameters[k].same_bits(other.grad_parameters[k]))
             << where << " parameter " << k;
       }
+    }
+  }
+}
+
+/// With activations in bf16, the results are those of floats with the same values, rounded; so are weights of
+/// convolutions and linear layers before.
+TEST_P(Ops, InBf16AreThoseOfFloatsRounded) {
+  for (const int samples : {1, 17, 32}) {
+    OpInputs values = random_inputs(GetParam(), samples, 3);
+    for (Tensor& input : values.inputs) round_to_bf16(input.values);
+    round_to_bf16(values.grad_output.values);
+    if (multiplies_weights(GetParam())) round_to_bf16(values.parameters[0]);
+    const OpResults floats = run_op(GetParam(), values, cpu::available_levels().front());
+    for (const cpu::Level level : cpu::available_levels()) {
+      const OpResults results = run_op(GetParam(), values, level, 48, 0, {}, DataType::bf16);
+      const std::string where = std::string(cpu::level_name(level)) + ", " + std::to_string(samples);
+      EXPECT_TRUE(results.output.same_bits(unpacked(packed(floats.output)))) << where << " output";
+      for (std::size_t k = 0; k < 4; ++k) {
+        EXPECT_TRUE(results.grad_inputs[k].same_bits(unpacked(packed(floats.grad_inputs[k]))))
+            << where << " input " << k;
+        EXPECT_TRUE(results.grad_parameters[k].same_bits(floats.grad_parameters[k]))
+            << where << " parameter " << k;
+      }
+      expect_clean(results, samples, where);
     }
   }
 }

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "ops/cpu/convolution/conv2d.h"
+#include "ops/cpu/widened_op.h"
 #include "ops/lanes.h"
 #include "ops/op_inputs.h"
 
@@ -31,7 +33,7 @@ struct OpResults {
 /// Runs forward and backward on one instruction set. `planned`: number of samples to plan for; 0: as in
 /// `values`. `memory`: has further members that the operation needs.
 inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Level level, int planned = 0,
-                        int position = 0, cpu::OpMemory memory = {}) {
+                        int position = 0, cpu::AnyMemory memory = {}, DataType dtype = DataType::fp32) {
   const int samples = values.inputs[0].samples;
   const cpu::OpRequest request{.node = op_case.node,
                                .inputs = op_case.inputs,
@@ -39,14 +41,19 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
                                .training = true,
                                .input_gradient = op_case.input_gradient,
                                .level = level,
-                               .position = position};
-  const cpu::Op op = op_case.winograd ? plan_winograd(request) : plan_op(request);
+                               .position = position,
+                               .dtype = dtype};
+  cpu::Op op = op_case.winograd ? plan_winograd(request) : plan_op(request);
+  if (op_case.winograd && dtype == DataType::bf16) op = widened(request, std::move(op));
+  const auto stored = [dtype](Lanes floats) {
+    return dtype == DataType::bf16 ? packed(floats) : std::move(floats);
+  };
 
   Lanes saved(op.saved_bytes / sizeof(float) + 1);
   Lanes scratch(op.scratch_bytes / sizeof(float) + 1);
   std::array<Lanes, max_inputs> inputs;
   std::array<std::vector<float>, max_parameters> parameters;
-  const Lanes grad_output = to_lanes(values.grad_output);
+  const Lanes grad_output = stored(to_lanes(values.grad_output));
   OpResults results;
   results.output = Lanes(grad_output.size());
 
@@ -55,7 +62,7 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
   memory.saved = reinterpret_cast<std::byte*>(saved.data());
   memory.scratch = reinterpret_cast<std::byte*>(scratch.data());
   for (std::size_t k = 0; k < max_inputs; ++k) {
-    inputs[k] = to_lanes(values.inputs[k]);
+    inputs[k] = stored(to_lanes(values.inputs[k]));
     results.grad_inputs[k] = Lanes(op_case.input_gradient ? inputs[k].size() : 0);
     memory.inputs[k] = inputs[k].data();
   }
@@ -84,6 +91,10 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
   op.backward(memory);
   if (!saved.end_intact() || !scratch.end_intact()) {
     throw std::logic_error(op_case.name + " wrote past its memory");
+  }
+  if (dtype == DataType::bf16) {
+    results.output = unpacked(results.output);
+    for (Lanes& gradient : results.grad_inputs) gradient = unpacked(gradient);
   }
   return results;
 }

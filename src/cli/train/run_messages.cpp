@@ -120,7 +120,8 @@ void print_place(const TrainOptions& options, const RunPlace& place, const Train
 std::string device_text(const Trainer& trainer, DataType dtype) {
   if (trainer.device() == DeviceKind::cuda)
     return fmt::format("a GPU ({}), {}", trainer.processor(), name_of(dtype));
-  return fmt::format("{}, {}", counted(trainer.threads(), "thread"), trainer.processor());
+  const std::string stored = dtype == DataType::fp32 ? "" : fmt::format(", {}", name_of(dtype));
+  return fmt::format("{}, {}{}", counted(trainer.threads(), "thread"), trainer.processor(), stored);
 }
 
 std::string judging_part(const DatasetPair& data) { return data.validation ? "validation" : "test"; }
@@ -217,7 +218,8 @@ void print_best(const TrainOptions& options, const DatasetPair& data, const Trai
 
 std::string digest_note(const World& world, const TrainOptions& options, const Trainer& trainer) {
   std::string note = trainer.processors();
-  if (note != "CPU") note += fmt::format(", {}", name_of(options.training.execution.dtype));
+  const DataType dtype = options.training.execution.dtype;
+  if (note != "CPU" || dtype != DataType::fp32) note += fmt::format(", {}", name_of(dtype));
   note += fmt::format(", {}, {}", counted(trainer.micro_batches(), "micro-batch"), name_of(trainer.reduce()));
   if (trainer.reduce() == Reduce::ring && world.size() > 1) {
     note += fmt::format(" on {} ranks: another number of ranks gives another digest", world.size());

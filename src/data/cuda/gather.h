@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/bfloat16.h"
 #include "core/random/hash_integer.h"
 #include "core/step_state.h"
 #include "data/feed/micro_batch_rule.h"
-#include "device/cuda/bfloat16.h"
 #include "device/cuda/stream_handle.h"
 #include "lockstep/dataset.h"
 #include "lockstep/input.h"

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ops/cpu/kernels/conversion.h"
 #include "ops/cpu/kernels/elementwise.h"
+#include "ops/cpu/widened_op.h"
 
 namespace lockstep::cpu {
 namespace {
@@ -16,14 +18,16 @@ void fill_lanes(int samples, Value missing, Value* values) {
 }  // namespace
 
 Op plan_op(const OpRequest& request) {
-  return std::visit([&](const auto& options) { return plan(options, request); }, request.node.operation);
+  Op op = std::visit([&](const auto& options) { return plan(options, request); }, request.node.operation);
+  return request.dtype == DataType::bf16 ? widened(request, std::move(op)) : op;
 }
 
 /// Plans nothing: the input is loaded, not computed.
 Op plan(const Input& /*options*/, const OpRequest& /*request*/) { return {}; }
 
-CpuPlan::CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Level level)
-    : GraphWalk(graph, layout, options), level_(level) {
+CpuPlan::CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Level level,
+                 DataType dtype)
+    : GraphWalk(graph, layout, options), level_(level), dtype_(dtype) {
   for (const GraphNode& node : graph_.nodes) {
     const auto position = static_cast<int>(ops_.size());
     ops_.push_back(plan_op({.node = node,
@@ -32,19 +36,27 @@ CpuPlan::CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOption
                             .training = options_.training,
                             .input_gradient = flow_.needed_by_any(node.inputs),
                             .level = level,
-                            .position = position}));
+                            .position = position,
+                            .dtype = dtype}));
   }
-  loss_ = plan_loss(graph_.nodes[at(graph_.output)].shape, options, level);
+  const Shape& logits = graph_.nodes[at(graph_.output)].shape;
+  loss_ = plan_loss(logits, options, level);
+  if (stores_bf16()) loss_ = widened(loss_, logits, level);
   memory_ = lay_out_workspace(graph_, options_, flow_, needed_bytes());
 }
 
 WorkspaceBytes CpuPlan::needed_bytes() const {
   WorkspaceBytes bytes;
   bytes.samples = static_cast<std::size_t>(groups_of(options_.samples)) * lanes;
+  if (stores_bf16()) {  // loading and the loss compute in floats
+    bytes.scratch = std::max(graph_.nodes[0].shape.size() * lanes * sizeof(float),
+                             widened_loss_bytes(graph_.nodes[at(graph_.output)].shape, options_.samples));
+  }
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const Op& op = ops_[i];
     bytes.scratch = std::max(bytes.scratch, op.scratch_bytes);
-    bytes.nodes.push_back({.value = bytes.samples * graph_.nodes[i].shape.size() * sizeof(float),
+    bytes.nodes.push_back({.value = bytes.samples * graph_.nodes[i].shape.size() *
+                                    (stores_bf16() ? sizeof(Bfloat16) : sizeof(float)),
                            .saved = op.saved_bytes,
                            .backward_reads_inputs = op.backward_reads_inputs,
                            .backward_reads_output = op.backward_reads_output});
@@ -56,8 +68,15 @@ void CpuPlan::load(const MicroBatch& batch, const SampleFormat& format, std::byt
   const int samples = static_cast<int>(batch.size);
   const Shape& target = graph_.nodes[0].shape;
   for (int first = 0; first < samples; first += lanes) {
-    gather(level_, batch, format, first, target,
-           value(0, workspace) + static_cast<std::size_t>(first) * target.size());
+    const std::size_t offset = static_cast<std::size_t>(first) * target.size();
+    if (stores_bf16()) {
+      float* const group = floats_at(workspace, memory_.scratch);
+      gather(level_, batch, format, first, target, group);
+      conversion_kernels(level_).round(target.size(), group,
+                                       static_cast<Bfloat16*>(value(0, workspace)) + offset);
+    } else {
+      gather(level_, batch, format, first, target, static_cast<float*>(value(0, workspace)) + offset);
+    }
   }
   fill_lanes(samples, -1, batch.labels);
   fill_lanes(samples, -1, batch.partner_labels);
@@ -81,11 +100,14 @@ std::span<const std::int32_t> CpuPlan::predictions(const MicroBatch& batch,
 std::size_t CpuPlan::outputs_size() const { return graph_.nodes[at(graph_.output)].shape.size(); }
 
 void CpuPlan::write_outputs(const MicroBatch& batch, std::byte* workspace, float* outputs) const {
-  const float* const values = value(at(graph_.output), workspace);
+  const void* const values = value(at(graph_.output), workspace);
   const std::size_t count = outputs_size();
   for (std::size_t sample = 0; sample < batch.size; ++sample) {
-    const float* const lane = values + sample / lanes * lanes * count + sample % lanes;
-    for (std::size_t i = 0; i < count; ++i) *outputs++ = lane[i * lanes];
+    const std::size_t lane = sample / lanes * lanes * count + sample % lanes;
+    for (std::size_t i = lane; i < lane + count * lanes; i += lanes) {
+      *outputs++ = stores_bf16() ? to_float(static_cast<const Bfloat16*>(values)[i])
+                                 : static_cast<const float*>(values)[i];
+    }
   }
 }
 
@@ -103,9 +125,15 @@ void CpuPlan::clear(const Pass& /*pass*/, float* first, std::size_t elements) {
   std::fill_n(first, elements, 0.0F);
 }
 
-void CpuPlan::add(const Pass& pass, std::size_t node, float* sum, const float* more) const {
+void CpuPlan::add(const Pass& pass, std::size_t node, void* sum, const void* more) const {
   const auto groups = static_cast<std::size_t>(groups_of(static_cast<int>(pass.batch.size)));
-  elementwise_kernels(level_).add(groups * graph_.nodes[node].shape.size(), sum, more, sum);
+  const std::size_t pixels = groups * graph_.nodes[node].shape.size();
+  if (stores_bf16()) {
+    conversion_kernels(level_).add(pixels, static_cast<Bfloat16*>(sum), static_cast<const Bfloat16*>(more));
+  } else {
+    auto* const floats = static_cast<float*>(sum);
+    elementwise_kernels(level_).add(pixels, floats, static_cast<const float*>(more), floats);
+  }
 }
 
 }  // namespace lockstep::cpu

@@ -14,7 +14,9 @@ namespace lockstep::cpu {
 /// `gradients` are arenas of the plan's layout.
 class CpuPlan : public GraphWalk<CpuPlan> {
  public:
-  CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Level level);
+  /// `dtype` of stored activations: fp32 or bf16.
+  CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Level level,
+          DataType dtype = DataType::fp32);
 
   std::size_t workspace_bytes() const { return memory_.bytes; }
   /// Copies the samples of a micro-batch into the lanes of the workspace, and pads its arrays to whole
@@ -36,16 +38,16 @@ class CpuPlan : public GraphWalk<CpuPlan> {
 
  private:
   friend GraphWalk<CpuPlan>;
-  using Element = float;
-  using OpMemory = cpu::OpMemory;
-  using LossMemory = cpu::LossMemory;
+  using Element = void;
+  using OpMemory = AnyMemory;
+  using LossMemory = LossTensors<void>;
 
-  static void add_to(OpMemory& /*memory*/, const Pass& /*pass*/, std::size_t /*node*/) {}
+  static void add_to(AnyMemory& /*memory*/, const Pass& /*pass*/, std::size_t /*node*/) {}
   static void add_to(LossMemory& /*memory*/, const Pass& /*pass*/) {}
-  void run_forward(const Pass& /*pass*/, std::size_t node, const OpMemory& memory) const {
+  void run_forward(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
     ops_[node].forward(memory);
   }
-  void run_backward(const Pass& pass, std::size_t node, OpMemory memory) const {
+  void run_backward(const Pass& pass, std::size_t node, AnyMemory memory) const {
     if (graph_.nodes[node].zero_bias_gradient) {
       clear(pass, memory.grad_parameters[1], static_cast<std::size_t>(graph_.nodes[node].shape.channels));
       memory.grad_parameters[1] = nullptr;
@@ -54,13 +56,15 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   }
   void run_loss(const Pass& /*pass*/, const LossMemory& memory) const { loss_(memory); }
   static void clear(const Pass& pass, float* first, std::size_t elements);
-  void add(const Pass& pass, std::size_t node, float* sum, const float* more) const;
+  void add(const Pass& pass, std::size_t node, void* sum, const void* more) const;
   static bool adds_later(std::size_t /*node*/, std::size_t /*input*/) { return false; }
   static void finish_node(const Pass& /*pass*/, std::size_t /*node*/) {}
 
   WorkspaceBytes needed_bytes() const;
+  bool stores_bf16() const { return dtype_ == DataType::bf16; }
 
   Level level_;
+  DataType dtype_;
   std::vector<Op> ops_;
   Loss loss_;
 };

@@ -9,6 +9,7 @@
 
 #include "graph/graph.h"
 #include "graph/operations.h"
+#include "lockstep/execution.h"
 #include "ops/cpu/level.h"
 #include "ops/op_memory.h"
 #include "ops/plan.h"
@@ -16,12 +17,14 @@
 
 namespace lockstep::cpu {
 
-/// Number of images in SIMD lanes. Activations are float [group][channel][row][column][16 images], aligned to
-/// 64 bytes. Missing lanes of the last group hold zeros in the network's input and in every gradient, and
-/// arbitrary finite values in other activations.
+/// Number of images in SIMD lanes. Activations are floats or bf16 [group][channel][row][column][16 images],
+/// aligned to 64 bytes. Missing lanes of the last group hold zeros in the network's input and in every
+/// gradient, and arbitrary finite values in other activations.
 constexpr int lanes = 16;
 constexpr int groups_of(int samples) { return (samples + lanes - 1) / lanes; }
 
+/// An operation's view of memory, whose activations have the type that the operation was planned for.
+using AnyMemory = NodeMemory<void>;
 using OpMemory = NodeMemory<float>;
 
 /// An operation planned for a CPU executor and micro-batches of up to the planned number of samples.
@@ -31,16 +34,16 @@ struct Op {
   std::size_t scratch_bytes = 0;
   bool backward_reads_inputs = false;
   bool backward_reads_output = false;
-  std::function<void(const OpMemory&)> forward;
-  std::function<void(const OpMemory&)> backward;
+  std::function<void(const AnyMemory&)> forward;
+  std::function<void(const AnyMemory&)> backward;
 };
 
-/// Op that calls forward(layer, memory) and backward(layer, memory).
-template <class Layer>
+/// Op that calls forward(layer, memory) and backward(layer, memory), for activations of type `Element`.
+template <class Element = float, class Layer>
 Op op_of(const Layer& layer) {
   Op op;
-  op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
-  op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
+  op.forward = [layer](const NodeMemory<Element>& memory) { forward(layer, memory); };
+  op.backward = [layer](const NodeMemory<Element>& memory) { backward(layer, memory); };
   return op;
 }
 
@@ -48,7 +51,7 @@ Op op_of(const Layer& layer) {
 using LossMemory = LossTensors<float>;
 
 /// The loss planned for a CPU executor.
-using Loss = std::function<void(const LossMemory&)>;
+using Loss = std::function<void(const LossTensors<void>&)>;
 
 using ScratchLayout = lockstep::ScratchLayout<float, 64>;
 
@@ -64,7 +67,8 @@ struct OpRequest {
   bool training;                         ///< false: forward only, running statistics, no dropout
   bool input_gradient;                   ///< whether backward must write grad_inputs
   Level level;
-  int position = 0;  ///< position of the node in the graph
+  int position = 0;                 ///< position of the node in the graph
+  DataType dtype = DataType::fp32;  ///< of stored activations: fp32 or bf16
 };
 
 /// Plans the node's operation.

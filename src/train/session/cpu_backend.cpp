@@ -99,8 +99,8 @@ class CpuLeafRunner final : public LeafRunner {
 class CpuCompiledGraph final : public CompiledGraph {
  public:
   CpuCompiledGraph(Device& device, const Graph& graph, const ArenaLayout& layout, const PlanOptions& options,
-                   cpu::Level level)
-      : device_(device), plan_(graph, layout, options, level) {}
+                   cpu::Level level, DataType dtype)
+      : device_(device), plan_(graph, layout, options, level, dtype) {}
   std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog /*log*/) override {
     check_workspaces(loader.micro_batch());
     return std::make_unique<CpuLeafRunner>(device_, plan_, loader);
@@ -128,14 +128,14 @@ class CpuCompiledGraph final : public CompiledGraph {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const CpuOptions& options, cpu::Level level)
-      : device_(make_cpu_device(options)), level_(level), threads_(options.threads) {}
+  CpuBackend(const CpuOptions& options, cpu::Level level, DataType dtype)
+      : device_(make_cpu_device(options)), level_(level), dtype_(dtype), threads_(options.threads) {}
 
   Device& device() override { return *device_; }
   Summation& summation() override { return *summation_; }
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                          const PlanOptions& options) override {
-    return std::make_unique<CpuCompiledGraph>(*device_, graph, layout, options, level_);
+    return std::make_unique<CpuCompiledGraph>(*device_, graph, layout, options, level_, dtype_);
   }
   std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) override {
     return make_cpu_arena_update(options);
@@ -157,16 +157,15 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Summation> summation_ = make_cpu_summation();
   cpu::Level level_;
+  DataType dtype_;
   int threads_;
 };
 
 }  // namespace
 
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
-  if (options.execution.dtype != DataType::fp32) {
-    throw Error(Category::usage,
-                fmt::format("CPU ranks compute in fp32: {} is for CUDA", name_of(options.execution.dtype)),
-                "dtype");
+  if (options.execution.dtype == DataType::tf32) {
+    throw Error(Category::usage, "tf32 is for CUDA; ranks on CPUs compute in fp32 or bf16", "dtype");
   }
   CpuOptions cpu{.threads = options.execution.threads, .pin = options.pin};
   if (options.world != nullptr) {
@@ -174,7 +173,8 @@ std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
     cpu.local_size = options.world->local_size();
   }
   if (cpu.threads == 0) cpu.threads = available_cores(cpu.local_rank, cpu.local_size);
-  return std::make_unique<CpuBackend>(cpu, cpu::level_by_name(name_of(options.execution.simd)));
+  return std::make_unique<CpuBackend>(cpu, cpu::level_by_name(name_of(options.execution.simd)),
+                                      options.execution.dtype);
 }
 
 }  // namespace lockstep

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "device/cuda/bfloat16.h"
+#include "core/bfloat16.h"
 #include "device/cuda/cuda_device.h"
 #include "fake_cuda/fake_cuda.h"
 

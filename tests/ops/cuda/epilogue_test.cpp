@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "device/cuda/bfloat16.h"
+#include "core/bfloat16.h"
 
 namespace lockstep::cuda {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "device/cuda/bfloat16.h"
+#include "core/bfloat16.h"
 #include "ops/cuda/device_under_test.h"
 #include "ops/tensor.h"
 
@@ -14,13 +14,13 @@ namespace lockstep::test {
 inline float load_element(cuda::Type type, const std::byte* data, std::size_t i) {
   const std::byte* element = data + i * cuda::bytes_of(type);
   if (type != cuda::Type::bf16) return *reinterpret_cast<const float*>(element);
-  return cuda::to_float(*reinterpret_cast<const cuda::Bfloat16*>(element));
+  return to_float(*reinterpret_cast<const Bfloat16*>(element));
 }
 
 inline void store_element(cuda::Type type, double value, std::byte* data, std::size_t i) {
   std::byte* element = data + i * cuda::bytes_of(type);
   if (type == cuda::Type::bf16) {
-    *reinterpret_cast<cuda::Bfloat16*>(element) = cuda::from_float<cuda::Bfloat16>(static_cast<float>(value));
+    *reinterpret_cast<Bfloat16*>(element) = from_float<Bfloat16>(static_cast<float>(value));
   } else {
     *reinterpret_cast<float*>(element) = static_cast<float>(value);
   }

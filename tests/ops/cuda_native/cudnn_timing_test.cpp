@@ -9,7 +9,7 @@
 #include <functional>
 #include <set>
 
-#include "device/cuda/bfloat16.h"
+#include "core/bfloat16.h"
 #include "fake_cuda/fake_cuda.h"
 #include "lockstep/error.h"
 

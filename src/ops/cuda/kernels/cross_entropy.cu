@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "device/cuda/bfloat16.h"
+#include "core/bfloat16.h"
 #include "device/cuda/native/launch.h"
 #include "ops/cuda/kernels/pack.h"
 #include "ops/elementwise.h"

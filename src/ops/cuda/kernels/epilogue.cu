@@ -1,6 +1,6 @@
 #include "ops/cuda/kernels/epilogue.h"
 
-#include "device/cuda/bfloat16.h"
+#include "core/bfloat16.h"
 #include "device/cuda/native/launch.h"
 
 namespace lockstep::cuda {

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
+#include "core/bfloat16.h"
 #include "core/host_device.h"
-#include "device/cuda/bfloat16.h"
 #include "ops/cuda/dnn/dnn.h"
 
 /// Common part of kernels over [sample][row][column][channel]. A thread processes a pack of channel_unit

@@ -1,6 +1,6 @@
 #include "ops/cuda/kernels/target_loss.h"
 
-#include "device/cuda/bfloat16.h"
+#include "core/bfloat16.h"
 #include "device/cuda/native/launch.h"
 #include "ops/cuda/kernels/pack.h"
 #include "ops/float_arithmetic.h"

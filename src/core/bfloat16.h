@@ -5,7 +5,7 @@
 
 #include "core/host_device.h"
 
-namespace lockstep::cuda {
+namespace lockstep {
 
 /// Upper half of a float: 8 bits of exponent, 7 of mantissa. For storage only; arithmetic is done in float.
 struct Bfloat16 {
@@ -35,4 +35,4 @@ LOCKSTEP_HD inline Bfloat16 from_float<Bfloat16>(float value) {
   return {static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16)};
 }
 
-}  // namespace lockstep::cuda
+}  // namespace lockstep

@@ -1,0 +1,153 @@
+#include "ops/cpu/widened_op.h"
+
+#include <utility>
+#include <variant>
+
+#include "ops/cpu/kernels/conversion.h"
+
+namespace lockstep::cpu {
+namespace {
+
+using StoredMemory = NodeMemory<Bfloat16>;
+
+/// Elements of an array of bf16, and the place of its copy of floats in scratch memory.
+struct Copy {
+  std::size_t pixels = 0;  ///< of a group of images
+  std::size_t offset = 0;
+};
+
+struct WidenedOp {
+  Op op;
+  const ConversionKernels* kernels;
+  std::size_t weights;  ///< whose products are summed; 0: none
+  std::size_t weight_offset = 0;
+  std::array<Copy, max_inputs> inputs = {}, grad_inputs = {};
+  Copy output = {}, grad_output = {};
+};
+
+std::size_t pixels_of(const Copy& copy, int samples) {
+  return copy.pixels * static_cast<std::size_t>(groups_of(samples));
+}
+
+float* widen(const WidenedOp& widened, const StoredMemory& memory, const Copy& copy, const Bfloat16* from) {
+  if (from == nullptr) return nullptr;
+  float* to = floats_at(memory.scratch, copy.offset);
+  widened.kernels->widen(pixels_of(copy, memory.samples), from, to);
+  return to;
+}
+
+/// The operation's own view, without activations.
+OpMemory without_activations(const WidenedOp& widened, const StoredMemory& memory) {
+  OpMemory view{.samples = memory.samples,
+                .parameters = memory.parameters,
+                .grad_parameters = memory.grad_parameters,
+                .saved = memory.saved,
+                .scratch = memory.scratch,
+                .ids = memory.ids,
+                .random = memory.random};
+  if (widened.weights > 0) {
+    float* rounded = floats_at(memory.scratch, widened.weight_offset);
+    widened.kernels->round_floats(widened.weights, memory.parameters[0], rounded);
+    view.parameters[0] = rounded;
+  }
+  return view;
+}
+
+void forward(const WidenedOp& widened, const StoredMemory& memory) {
+  OpMemory view = without_activations(widened, memory);
+  for (std::size_t k = 0; k < max_inputs; ++k) {
+    view.inputs[k] = widen(widened, memory, widened.inputs[k], memory.inputs[k]);
+  }
+  view.output = floats_at(memory.scratch, widened.output.offset);
+  widened.op.forward(view);
+  widened.kernels->round(pixels_of(widened.output, memory.samples), view.output, memory.output);
+}
+
+void backward(const WidenedOp& widened, const StoredMemory& memory) {
+  OpMemory view = without_activations(widened, memory);
+  for (std::size_t k = 0; k < max_inputs && widened.op.backward_reads_inputs; ++k) {
+    view.inputs[k] = widen(widened, memory, widened.inputs[k], memory.inputs[k]);
+  }
+  if (widened.op.backward_reads_output) view.output = widen(widened, memory, widened.output, memory.output);
+  view.grad_output = widen(widened, memory, widened.grad_output, memory.grad_output);
+  for (std::size_t k = 0; k < max_inputs; ++k) {
+    if (memory.grad_inputs[k] != nullptr) {
+      view.grad_inputs[k] = floats_at(memory.scratch, widened.grad_inputs[k].offset);
+    }
+  }
+  widened.op.backward(view);
+  for (std::size_t k = 0; k < max_inputs; ++k) {
+    if (memory.grad_inputs[k] == nullptr) continue;
+    const Copy& copy = widened.grad_inputs[k];
+    widened.kernels->round(pixels_of(copy, memory.samples), view.grad_inputs[k], memory.grad_inputs[k]);
+  }
+}
+
+/// Places the copies behind the operation's own scratch memory.
+void lay_out(const OpRequest& request, WidenedOp& widened) {
+  ScratchLayout layout;
+  layout.add(widened.op.scratch_bytes / sizeof(float) + 1);
+  const auto place = [&](const Shape& shape) {
+    return Copy{shape.size(),
+                layout.add(shape.size() * lanes * static_cast<std::size_t>(groups_of(request.samples)))};
+  };
+  for (std::size_t k = 0; k < max_inputs; ++k) {
+    widened.inputs[k] = place(request.inputs[k]);
+    if (request.input_gradient) widened.grad_inputs[k] = place(request.inputs[k]);
+  }
+  widened.output = place(request.node.shape);
+  if (request.training) widened.grad_output = place(request.node.shape);
+  if (widened.weights > 0) widened.weight_offset = layout.add(widened.weights);
+  widened.op.scratch_bytes = layout.bytes();
+}
+
+std::size_t weights_of(const OpRequest& request) {
+  if (const auto* conv = std::get_if<Conv2d>(&request.node.operation)) {
+    return static_cast<std::size_t>(request.node.shape.channels) * request.inputs[0].channels / conv->groups *
+           conv->kernel * conv->kernel;
+  }
+  if (std::holds_alternative<Linear>(request.node.operation)) {
+    return request.node.shape.size() * request.inputs[0].size();
+  }
+  return 0;
+}
+
+}  // namespace
+
+Op widened(const OpRequest& request, Op op) {
+  WidenedOp widened{
+      .op = std::move(op), .kernels = &conversion_kernels(request.level), .weights = weights_of(request)};
+  lay_out(request, widened);
+  Op result = op_of<Bfloat16>(widened);
+  result.saved_bytes = widened.op.saved_bytes;
+  result.scratch_bytes = widened.op.scratch_bytes;
+  result.backward_reads_inputs = widened.op.backward_reads_inputs;
+  result.backward_reads_output = widened.op.backward_reads_output;
+  return result;
+}
+
+Loss widened(const Loss& loss, Shape logits, Level level) {
+  const ConversionKernels& kernels = conversion_kernels(level);
+  return [loss, &kernels, pixels = logits.size()](const LossTensors<Bfloat16>& memory) {
+    const std::size_t count = pixels * static_cast<std::size_t>(groups_of(memory.samples));
+    auto* const floats = reinterpret_cast<float*>(memory.scratch);
+    float* const gradient = memory.gradient == nullptr ? nullptr : floats + count * lanes;
+    kernels.widen(count, memory.logits, floats);
+    loss(LossMemory{.samples = memory.samples,
+                    .logits = floats,
+                    .gradient = gradient,
+                    .labels = memory.labels,
+                    .partner_labels = memory.partner_labels,
+                    .targets = memory.targets,
+                    .shares = memory.shares,
+                    .predictions = memory.predictions,
+                    .result = memory.result});
+    if (gradient != nullptr) kernels.round(count, gradient, memory.gradient);
+  };
+}
+
+std::size_t widened_loss_bytes(Shape logits, int samples) {
+  return 2 * logits.size() * lanes * static_cast<std::size_t>(groups_of(samples)) * sizeof(float);
+}
+
+}  // namespace lockstep::cpu
