@@ -5,20 +5,21 @@ namespace lockstep::cpu {
 namespace {
 
 /// Saves a bit per value, so that the memory of the input is free after forward.
+template <class Element>
 Op plan_relu(const OpRequest& request) {
-  const ElementwiseKernels& kernels = elementwise_kernels(request.level);
+  const auto& functions = functions_of<Element>(elementwise_kernels(request.level));
   const std::size_t pixels = request.node.shape.size();
   Op op;
   op.saved_bytes = pixels * static_cast<std::size_t>(groups_of(request.samples)) * sizeof(std::uint16_t);
-  op.forward = [&kernels, pixels](const OpMemory& memory) {
-    kernels.relu(pixels * static_cast<std::size_t>(groups_of(memory.samples)), memory.inputs[0],
-                 memory.output, reinterpret_cast<std::uint16_t*>(memory.saved));
+  op.forward = [&functions, pixels](const NodeMemory<Element>& memory) {
+    functions.relu(pixels * static_cast<std::size_t>(groups_of(memory.samples)), memory.inputs[0],
+                   memory.output, reinterpret_cast<std::uint16_t*>(memory.saved));
   };
-  op.backward = [&kernels, pixels](const OpMemory& memory) {
+  op.backward = [&functions, pixels](const NodeMemory<Element>& memory) {
     if (memory.grad_inputs[0] != nullptr) {
-      kernels.select(pixels * static_cast<std::size_t>(groups_of(memory.samples)), 1.0F,
-                     reinterpret_cast<const std::uint16_t*>(memory.saved), memory.grad_output,
-                     memory.grad_inputs[0]);
+      functions.select(pixels * static_cast<std::size_t>(groups_of(memory.samples)), 1.0F,
+                       reinterpret_cast<const std::uint16_t*>(memory.saved), memory.grad_output,
+                       memory.grad_inputs[0]);
     }
   };
   return op;
@@ -35,28 +36,32 @@ ActivationKind kind_of(Activation::Kind kind) {
   }
 }
 
-}  // namespace
-
-Op plan(const Activation& activation, const OpRequest& request) {
-  const auto kind = activation.kind;
-  if (kind == Activation::Kind::relu) {
-    return plan_relu(request);
-  }
-  const ElementwiseKernels& kernels = elementwise_kernels(request.level);
+template <class Element>
+Op plan_other(ActivationKind kind, const OpRequest& request) {
+  const auto& functions = functions_of<Element>(elementwise_kernels(request.level));
   const std::size_t pixels = request.node.shape.size();
   Op op;
   op.backward_reads_inputs = true;
-  op.forward = [=, &kernels](const OpMemory& memory) {
-    kernels.activate(kind_of(kind), pixels * static_cast<std::size_t>(groups_of(memory.samples)),
-                     memory.inputs[0], memory.output);
+  op.forward = [=, &functions](const NodeMemory<Element>& memory) {
+    functions.activate(kind, pixels * static_cast<std::size_t>(groups_of(memory.samples)), memory.inputs[0],
+                       memory.output);
   };
-  op.backward = [=, &kernels](const OpMemory& memory) {
+  op.backward = [=, &functions](const NodeMemory<Element>& memory) {
     if (memory.grad_inputs[0] != nullptr) {
-      kernels.activate_backward(kind_of(kind), pixels * static_cast<std::size_t>(groups_of(memory.samples)),
-                                memory.inputs[0], memory.grad_output, memory.grad_inputs[0]);
+      functions.activate_backward(kind, pixels * static_cast<std::size_t>(groups_of(memory.samples)),
+                                  memory.inputs[0], memory.grad_output, memory.grad_inputs[0]);
     }
   };
   return op;
+}
+
+}  // namespace
+
+Op plan(const Activation& activation, const OpRequest& request) {
+  return plan_as_stored(request, [&]<class Element>(Element) {
+    return activation.kind == Activation::Kind::relu ? plan_relu<Element>(request)
+                                                     : plan_other<Element>(kind_of(activation.kind), request);
+  });
 }
 
 }  // namespace lockstep::cpu

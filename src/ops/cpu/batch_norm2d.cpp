@@ -6,8 +6,9 @@
 namespace lockstep::cpu {
 namespace {
 
+template <class Element>
 struct BatchNormLayer {
-  const BatchNormKernels* kernels;
+  const BatchNormFunctions<Element>* functions;
   int channels;
   std::size_t plane;
   float eps;
@@ -23,37 +24,41 @@ struct Saved {
   float* inverse_deviation;
 };
 
-Saved saved_of(const BatchNormLayer& layer, const OpMemory& memory) {
+template <class Element>
+Saved saved_of(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory) {
   auto* floats = reinterpret_cast<float*>(memory.saved);
   return {floats, floats + layer.channels, floats + 2 * static_cast<std::size_t>(layer.channels)};
 }
 
-BatchNormShape shape_of(const BatchNormLayer& layer, const OpMemory& memory) {
+template <class Element>
+BatchNormShape shape_of(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory) {
   return {groups_of(memory.samples), memory.samples, layer.channels, layer.plane};
 }
 
-void forward(const BatchNormLayer& layer, const OpMemory& memory) {
+template <class Element>
+void forward(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory) {
   const Saved saved = saved_of(layer, memory);
   if (!layer.training) {
     std::copy_n(memory.parameters[2], layer.channels, saved.mean);
     std::copy_n(memory.parameters[3], layer.channels, saved.variance);
   }
-  layer.kernels->forward({.shape = shape_of(layer, memory),
-                          .training = layer.training,
-                          .activation = layer.activation,
-                          .eps = layer.eps,
-                          .input = memory.inputs[0],
-                          .residual = layer.add ? memory.inputs[1] : nullptr,
-                          .weight = memory.parameters[0],
-                          .bias = memory.parameters[1],
-                          .output = memory.output,
-                          .mean = saved.mean,
-                          .variance = saved.variance,
-                          .inverse_deviation = saved.inverse_deviation});
+  layer.functions->forward({.shape = shape_of(layer, memory),
+                            .training = layer.training,
+                            .activation = layer.activation,
+                            .eps = layer.eps,
+                            .input = memory.inputs[0],
+                            .residual = layer.add ? memory.inputs[1] : nullptr,
+                            .weight = memory.parameters[0],
+                            .bias = memory.parameters[1],
+                            .output = memory.output,
+                            .mean = saved.mean,
+                            .variance = saved.variance,
+                            .inverse_deviation = saved.inverse_deviation});
 }
 
 /// Writes samples * (mean, unbiased variance) of the micro-batch as gradients of the running statistics.
-void observe(const BatchNormLayer& layer, const OpMemory& memory, const Saved& saved) {
+template <class Element>
+void observe(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory, const Saved& saved) {
   const auto samples = static_cast<float>(memory.samples);
   const double n = static_cast<double>(memory.samples) * static_cast<double>(layer.plane);
   const auto unbiased = static_cast<float>(n > 1.0 ? n / (n - 1.0) : 1.0);
@@ -63,21 +68,22 @@ void observe(const BatchNormLayer& layer, const OpMemory& memory, const Saved& s
   }
 }
 
-void backward(const BatchNormLayer& layer, const OpMemory& memory) {
+template <class Element>
+void backward(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory) {
   const Saved saved = saved_of(layer, memory);
   observe(layer, memory, saved);
-  layer.kernels->backward({.shape = shape_of(layer, memory),
-                           .activation = layer.activation,
-                           .input = memory.inputs[0],
-                           .output = memory.output,
-                           .grad_output = memory.grad_output,
-                           .weight = memory.parameters[0],
-                           .mean = saved.mean,
-                           .inverse_deviation = saved.inverse_deviation,
-                           .grad_input = memory.grad_inputs[0],
-                           .grad_residual = layer.add ? memory.grad_inputs[1] : nullptr,
-                           .grad_weight = memory.grad_parameters[0],
-                           .grad_bias = memory.grad_parameters[1]});
+  layer.functions->backward({.shape = shape_of(layer, memory),
+                             .activation = layer.activation,
+                             .input = memory.inputs[0],
+                             .output = memory.output,
+                             .grad_output = memory.grad_output,
+                             .weight = memory.parameters[0],
+                             .mean = saved.mean,
+                             .inverse_deviation = saved.inverse_deviation,
+                             .grad_input = memory.grad_inputs[0],
+                             .grad_residual = layer.add ? memory.grad_inputs[1] : nullptr,
+                             .grad_weight = memory.grad_parameters[0],
+                             .grad_bias = memory.grad_parameters[1]});
 }
 
 ActivationKind activation_of(const GraphNode::Epilogue& epilogue) {
@@ -87,23 +93,29 @@ ActivationKind activation_of(const GraphNode::Epilogue& epilogue) {
   return epilogue.relu6 ? ActivationKind::relu6 : ActivationKind::none;
 }
 
-}  // namespace
-
-Op plan(const BatchNorm2d& norm, const OpRequest& request) {
+template <class Element>
+Op plan_batch_norm(const BatchNorm2d& norm, const OpRequest& request) {
   const Shape& shape = request.node.shape;
-  const BatchNormLayer layer{
-      .kernels = &batch_norm_kernels(request.level),
+  const BatchNormLayer<Element> layer{
+      .functions = &functions_of<Element>(batch_norm_kernels(request.level)),
       .channels = shape.channels,
       .plane = static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width),
       .eps = static_cast<float>(norm.eps),
       .add = request.node.epilogue.add,
       .activation = activation_of(request.node.epilogue),
       .training = request.training};
-  Op op = op_of(layer);
+  Op op = op_of<Element>(layer);
   op.saved_bytes = 3 * static_cast<std::size_t>(layer.channels) * sizeof(float);
   op.backward_reads_inputs = true;
   op.backward_reads_output = layer.activation != ActivationKind::none;
   return op;
+}
+
+}  // namespace
+
+Op plan(const BatchNorm2d& norm, const OpRequest& request) {
+  return plan_as_stored(request,
+                        [&]<class Element>(Element) { return plan_batch_norm<Element>(norm, request); });
 }
 
 }  // namespace lockstep::cpu

@@ -19,7 +19,7 @@ void fill_lanes(int samples, Value missing, Value* values) {
 
 Op plan_op(const OpRequest& request) {
   Op op = std::visit([&](const auto& options) { return plan(options, request); }, request.node.operation);
-  return request.dtype == DataType::bf16 ? widened(request, std::move(op)) : op;
+  return request.dtype == DataType::bf16 && !op.takes_bf16 ? widened(request, std::move(op)) : op;
 }
 
 /// Plans nothing: the input is loaded, not computed.
@@ -129,7 +129,8 @@ void CpuPlan::add(const Pass& pass, std::size_t node, void* sum, const void* mor
   const auto groups = static_cast<std::size_t>(groups_of(static_cast<int>(pass.batch.size)));
   const std::size_t pixels = groups * graph_.nodes[node].shape.size();
   if (stores_bf16()) {
-    conversion_kernels(level_).add(pixels, static_cast<Bfloat16*>(sum), static_cast<const Bfloat16*>(more));
+    auto* const halves = static_cast<Bfloat16*>(sum);
+    elementwise_kernels(level_).bf16.add(pixels, halves, static_cast<const Bfloat16*>(more), halves);
   } else {
     auto* const floats = static_cast<float*>(sum);
     elementwise_kernels(level_).add(pixels, floats, static_cast<const float*>(more), floats);

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "core/bfloat16.h"
 #include "graph/graph.h"
 #include "graph/operations.h"
 #include "lockstep/execution.h"
@@ -34,6 +36,7 @@ struct Op {
   std::size_t scratch_bytes = 0;
   bool backward_reads_inputs = false;
   bool backward_reads_output = false;
+  bool takes_bf16 = false;  ///< whether it was planned for activations of request.dtype; false: for floats
   std::function<void(const AnyMemory&)> forward;
   std::function<void(const AnyMemory&)> backward;
 };
@@ -71,8 +74,25 @@ struct OpRequest {
   DataType dtype = DataType::fp32;  ///< of stored activations: fp32 or bf16
 };
 
-/// Plans the node's operation.
+/// Plans the node's operation for activations of request.dtype.
 Op plan_op(const OpRequest& request);
+
+/// Plans an operation that takes activations as they are stored, by plan(Element()).
+template <class Plan>
+Op plan_as_stored(const OpRequest& request, const Plan& plan) {
+  Op op = request.dtype == DataType::bf16 ? plan(Bfloat16()) : plan(float());
+  op.takes_bf16 = true;
+  return op;
+}
+/// Functions of a table for activations that are stored as `Element`.
+template <class Element, class Kernels>
+const auto& functions_of(const Kernels& kernels) {
+  if constexpr (std::is_same_v<Element, Bfloat16>) {
+    return kernels.bf16;
+  } else {
+    return kernels;
+  }
+}
 
 // Declares plan(options, request) for each operation; request.node holds the same options.
 #define LOCKSTEP_DECLARE_PLAN(Options) Op plan(const Options& options, const OpRequest& request);

@@ -1,4 +1,5 @@
 #include "ops/cpu/kernels/batch_norm.h"
+#include "ops/cpu/kernels/storage.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -109,17 +110,18 @@ double elements(const BatchNormShape& shape) {
 }
 
 /// Computes the mean, then the mean of the squared distances from it.
-void measure(const BatchNormForward& task, int channel) {
+template <class Element>
+void measure(const BatchNormForward<Element>& task, int channel) {
   const BatchNormShape& shape = task.shape;
-  const float* x = task.input;
+  const Element* x = task.input;
   double sum = 0.0;
   reduce_channel<1>(shape, channel, &sum, [x](Vector* s, std::size_t at, Mask mask) HWY_ATTR {
-    s[0] = hn::Add(s[0], hn::IfThenElseZero(mask, hn::Load(floats, x + at)));
+    s[0] = hn::Add(s[0], hn::IfThenElseZero(mask, load(x + at)));
   });
   task.mean[channel] = static_cast<float>(sum / elements(shape));
   const Vector mean = hn::Set(floats, task.mean[channel]);
   reduce_channel<1>(shape, channel, &sum, [x, mean](Vector* s, std::size_t at, Mask mask) HWY_ATTR {
-    const Vector distance = hn::IfThenElseZero(mask, hn::Sub(hn::Load(floats, x + at), mean));
+    const Vector distance = hn::IfThenElseZero(mask, hn::Sub(load(x + at), mean));
     s[0] = hn::MulAdd(distance, distance, s[0]);
   });
   task.variance[channel] = static_cast<float>(sum / elements(shape));
@@ -139,12 +141,12 @@ HWY_INLINE Vector activate(Vector v) {
 }
 
 /// Gradient before the activation, from the activated value.
-template <ActivationKind ACTIVATION>
-HWY_INLINE Vector masked(Vector grad, const float* output) {
+template <ActivationKind ACTIVATION, class Element>
+HWY_INLINE Vector masked(Vector grad, const Element* output) {
   if constexpr (ACTIVATION == ActivationKind::none) {
     return grad;
   }
-  const Vector y = hn::Load(floats, output);
+  const Vector y = load(output);
   grad = hn::IfThenElseZero(passes(y), grad);
   if constexpr (ACTIVATION == ActivationKind::relu6) {
     grad = hn::IfThenElseZero(hn::Not(hn::Ge(y, hn::Set(floats, 6.0F))), grad);
@@ -152,37 +154,37 @@ HWY_INLINE Vector masked(Vector grad, const float* output) {
   return grad;
 }
 
-template <ActivationKind ACTIVATION, bool RESIDUAL>
-void normalize(const BatchNormForward& task, int channel) {
+template <class Element, ActivationKind ACTIVATION, bool RESIDUAL>
+void normalize(const BatchNormForward<Element>& task, int channel) {
   const float scale = task.weight[channel] * task.inverse_deviation[channel];
   const Vector factor = hn::Set(floats, scale);
   const Vector shift = hn::Set(floats, task.bias[channel] - task.mean[channel] * scale);
   for_each_vector(task.shape, channel, [&](std::size_t at, Mask) HWY_ATTR {
-    Vector v = hn::MulAdd(hn::Load(floats, task.input + at), factor, shift);
+    Vector v = hn::MulAdd(load(task.input + at), factor, shift);
     if constexpr (RESIDUAL) {
-      v = hn::Add(v, hn::Load(floats, task.residual + at));
+      v = hn::Add(v, load(task.residual + at));
     }
-    hn::Store(activate<ACTIVATION>(v), floats, task.output + at);
+    store(activate<ACTIVATION>(v), task.output + at);
   });
 }
 
 /// Computes all gradients of a channel; with RESIDUAL also the residual's. Gradients of missing images are
 /// zeros.
-template <ActivationKind ACTIVATION, bool RESIDUAL>
-void differentiate(const BatchNormBackward& task, int channel) {
+template <class Element, ActivationKind ACTIVATION, bool RESIDUAL>
+void differentiate(const BatchNormBackward<Element>& task, int channel) {
   const BatchNormShape& shape = task.shape;
-  const float* x = task.input;
+  const Element* x = task.input;
   const float mean_of_channel = task.mean[channel];
   const float inverse = task.inverse_deviation[channel];
   const Vector mean = hn::Set(floats, mean_of_channel);
   double sums[2] = {0.0, 0.0};  // of dy and dy (x - mean)
   reduce_channel<2>(shape, channel, sums, [&](Vector* s, std::size_t at, Mask) HWY_ATTR {
-    const Vector grad = masked<ACTIVATION>(hn::Load(floats, task.grad_output + at), task.output + at);
+    const Vector grad = masked<ACTIVATION>(load(task.grad_output + at), task.output + at);
     if constexpr (RESIDUAL) {
-      hn::Store(grad, floats, task.grad_residual + at);
+      store(grad, task.grad_residual + at);
     }
     s[0] = hn::Add(s[0], grad);
-    s[1] = hn::MulAdd(grad, hn::Sub(hn::Load(floats, x + at), mean), s[1]);
+    s[1] = hn::MulAdd(grad, hn::Sub(load(x + at), mean), s[1]);
   });
   task.grad_bias[channel] = static_cast<float>(sums[0]);
   task.grad_weight[channel] = static_cast<float>(sums[1] * static_cast<double>(inverse));
@@ -195,47 +197,48 @@ void differentiate(const BatchNormBackward& task, int channel) {
   const Vector slope = hn::Set(floats, -scale * static_cast<float>(sums[1] * square / elements(shape)));
   const Vector shift = hn::Set(floats, -scale * static_cast<float>(sums[0] / elements(shape)));
   for_each_vector(shape, channel, [&](std::size_t at, Mask mask) HWY_ATTR {
-    Vector grad = hn::Load(floats, RESIDUAL ? task.grad_residual + at : task.grad_output + at);
+    Vector grad = load(RESIDUAL ? task.grad_residual + at : task.grad_output + at);
     if constexpr (!RESIDUAL) {
       grad = masked<ACTIVATION>(grad, task.output + at);
     }
-    const Vector linear = hn::MulAdd(hn::Sub(hn::Load(floats, x + at), mean), slope, shift);
-    hn::Store(hn::IfThenElseZero(mask, hn::MulAdd(grad, factor, linear)), floats, task.grad_input + at);
+    const Vector linear = hn::MulAdd(hn::Sub(load(x + at), mean), slope, shift);
+    store(hn::IfThenElseZero(mask, hn::MulAdd(grad, factor, linear)), task.grad_input + at);
   });
 }
 
-using Forward = void (*)(const BatchNormForward&, int);
-using Backward = void (*)(const BatchNormBackward&, int);
+template <class Element>
+using Forward = void (*)(const BatchNormForward<Element>&, int);
+template <class Element>
+using Backward = void (*)(const BatchNormBackward<Element>&, int);
 
-template <bool RESIDUAL>
-Forward forward_function(ActivationKind activation) {
+template <class Element, bool RESIDUAL>
+Forward<Element> forward_function(ActivationKind activation) {
   switch (activation) {
     case ActivationKind::relu:
-      return normalize<ActivationKind::relu, RESIDUAL>;
+      return normalize<Element, ActivationKind::relu, RESIDUAL>;
     case ActivationKind::relu6:
-      return normalize<ActivationKind::relu6, RESIDUAL>;
+      return normalize<Element, ActivationKind::relu6, RESIDUAL>;
     default:
-      return normalize<ActivationKind::none, RESIDUAL>;
+      return normalize<Element, ActivationKind::none, RESIDUAL>;
   }
 }
 
-template <bool RESIDUAL>
-Backward backward_function(ActivationKind activation) {
+template <class Element, bool RESIDUAL>
+Backward<Element> backward_function(ActivationKind activation) {
   switch (activation) {
     case ActivationKind::relu:
-      return differentiate<ActivationKind::relu, RESIDUAL>;
+      return differentiate<Element, ActivationKind::relu, RESIDUAL>;
     case ActivationKind::relu6:
-      return differentiate<ActivationKind::relu6, RESIDUAL>;
+      return differentiate<Element, ActivationKind::relu6, RESIDUAL>;
     default:
-      return differentiate<ActivationKind::none, RESIDUAL>;
+      return differentiate<Element, ActivationKind::none, RESIDUAL>;
   }
 }
 
-}  // namespace
-
-void batch_norm_forward(const BatchNormForward& task) {
-  const Forward run = task.residual != nullptr ? forward_function<true>(task.activation)
-                                               : forward_function<false>(task.activation);
+template <class Element>
+void batch_norm_forward(const BatchNormForward<Element>& task) {
+  const Forward<Element> run = task.residual != nullptr ? forward_function<Element, true>(task.activation)
+                                                        : forward_function<Element, false>(task.activation);
   const hn::CappedTag<float, 1> one;
   for (int channel = 0; channel < task.shape.channels; ++channel) {
     if (task.training) {
@@ -247,14 +250,22 @@ void batch_norm_forward(const BatchNormForward& task) {
   }
 }
 
-void batch_norm_backward(const BatchNormBackward& task) {
-  const Backward run = task.grad_residual != nullptr ? backward_function<true>(task.activation)
-                                                     : backward_function<false>(task.activation);
+template <class Element>
+void batch_norm_backward(const BatchNormBackward<Element>& task) {
+  const Backward<Element> run = task.grad_residual != nullptr
+                                    ? backward_function<Element, true>(task.activation)
+                                    : backward_function<Element, false>(task.activation);
   for (int channel = 0; channel < task.shape.channels; ++channel) {
     run(task, channel);
   }
 }
 
-const BatchNormKernels batch_norm_kernels{.forward = batch_norm_forward, .backward = batch_norm_backward};
+template <class Element>
+constexpr BatchNormFunctions<Element> functions{.forward = batch_norm_forward<Element>,
+                                                .backward = batch_norm_backward<Element>};
+
+}  // namespace
+
+const BatchNormKernels batch_norm_kernels{functions<float>, functions<Bfloat16>};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

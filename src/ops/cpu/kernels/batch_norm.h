@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "core/bfloat16.h"
 #include "ops/cpu/kernels/elementwise.h"
 #include "ops/cpu/kernels/table.h"
 
@@ -17,38 +18,45 @@ struct BatchNormShape {
 /// output = activation((input - mean) * inverse_deviation * weight + bias + residual) per channel. Sums of a
 /// channel: per image, (group, pixel) ascending in four sums by pixel % 4; then the four sums; then the
 /// images.
+template <class Element>
 struct BatchNormForward {
   BatchNormShape shape;
   bool training;              ///< whether mean and variance are computed and written, not read
   ActivationKind activation;  ///< none, relu or relu6
   float eps;
-  const float* input;
-  const float* residual;  ///< may be null
+  const Element* input;
+  const Element* residual;  ///< may be null
   const float* weight;
   const float* bias;
-  float* output;
+  Element* output;
   float* mean;
   float* variance;  ///< divided by the number of values
   float* inverse_deviation;
 };
+template <class Element>
 struct BatchNormBackward {
   BatchNormShape shape;
   ActivationKind activation;
-  const float* input;
-  const float* output;  ///< read if there is an activation
-  const float* grad_output;
+  const Element* input;
+  const Element* output;  ///< read if there is an activation
+  const Element* grad_output;
   const float* weight;
   const float* mean;
   const float* inverse_deviation;
-  float* grad_input;     ///< may be null
-  float* grad_residual;  ///< may be null
+  Element* grad_input;     ///< may be null
+  Element* grad_residual;  ///< may be null
   float* grad_weight;
   float* grad_bias;
 };
 
-struct BatchNormKernels {
-  void (*forward)(const BatchNormForward&);
-  void (*backward)(const BatchNormBackward&);
+/// Functions of activations that are stored as `Element`.
+template <class Element>
+struct BatchNormFunctions {
+  void (*forward)(const BatchNormForward<Element>&);
+  void (*backward)(const BatchNormBackward<Element>&);
+};
+struct BatchNormKernels : BatchNormFunctions<float> {
+  BatchNormFunctions<Bfloat16> bf16;
 };
 LOCKSTEP_KERNEL_TABLE(BatchNormKernels, batch_norm_kernels)
 

@@ -14,11 +14,6 @@ void round(std::size_t count, const float* from, Bfloat16* to) {
   for (std::size_t i = 0; i < pixels(count); i += width) store(load(from + i), to + i);
 }
 
-void add(std::size_t count, Bfloat16* sum, const Bfloat16* more) {
-  for (std::size_t i = 0; i < pixels(count); i += width)
-    store(hn::Add(load(sum + i), load(more + i)), sum + i);
-}
-
 void round_floats(std::size_t count, const float* from, float* to) {
   for (std::size_t i = 0; i < count; i += width) {
     const Mask inside = hn::FirstN(floats, count - i);
@@ -28,7 +23,6 @@ void round_floats(std::size_t count, const float* from, float* to) {
 
 }  // namespace
 
-const ConversionKernels conversion_kernels{
-    .widen = widen, .round = round, .add = add, .round_floats = round_floats};
+const ConversionKernels conversion_kernels{.widen = widen, .round = round, .round_floats = round_floats};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

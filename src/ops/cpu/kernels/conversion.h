@@ -12,8 +12,6 @@ namespace lockstep::cpu {
 struct ConversionKernels {
   void (*widen)(std::size_t pixels, const Bfloat16* from, float* to);  ///< blocks of 16 images
   void (*round)(std::size_t pixels, const float* from, Bfloat16* to);  ///< blocks of 16 images
-  /// sum += more, rounded.
-  void (*add)(std::size_t pixels, Bfloat16* sum, const Bfloat16* more);
   /// Floats rounded to bf16, as floats; any number and alignment.
   void (*round_floats)(std::size_t count, const float* from, float* to);
 };

@@ -1,4 +1,5 @@
 #include "ops/cpu/kernels/elementwise.h"
+#include "ops/cpu/kernels/storage.h"
 #include "ops/cpu/kernels/vector_arithmetic.h"
 #include "ops/cpu/kernels/vectors.h"
 
@@ -6,53 +7,56 @@ namespace lockstep::cpu::LOCKSTEP_LEVEL {
 
 namespace {
 
-template <class Function>
-void forward(std::size_t count, const float* input, float* output) {
+template <class Function, class Element>
+void forward(std::size_t count, const Element* input, Element* output) {
   for (std::size_t i = 0; i < pixels(count); i += width) {
-    hn::Store(Function::value(hn::Load(floats, input + i)), floats, output + i);
+    store(Function::value(load(input + i)), output + i);
   }
 }
 
-template <class Function>
-void backward(std::size_t count, const float* input, const float* grad_output, float* grad_input) {
+template <class Function, class Element>
+void backward(std::size_t count, const Element* input, const Element* grad_output, Element* grad_input) {
   for (std::size_t i = 0; i < pixels(count); i += width) {
-    const Vector x = hn::Load(floats, input + i);
-    hn::Store(Function::gradient(x, hn::Load(floats, grad_output + i)), floats, grad_input + i);
+    const Vector x = load(input + i);
+    store(Function::gradient(x, load(grad_output + i)), grad_input + i);
   }
 }
 
-}  // namespace
-
-void relu(std::size_t count, const float* input, float* output, std::uint16_t* masks) {
+template <class Element>
+void relu(std::size_t count, const Element* input, Element* output, std::uint16_t* masks) {
   for (std::size_t i = 0; i < count; ++i) {
     LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
       const std::size_t offset = pixels(i) + static_cast<std::size_t>(part * width);
-      const Vector v = hn::Load(floats, input + offset);
+      const Vector v = load(input + offset);
       const Mask pass = passes(v);
       save_mask(pass, part, masks + i);
-      hn::Store(hn::IfThenElseZero(pass, v), floats, output + offset);
+      store(hn::IfThenElseZero(pass, v), output + offset);
     }
   }
 }
 
-void add(std::size_t count, const float* a, const float* b, float* output) {
+template <class Element>
+void add(std::size_t count, const Element* a, const Element* b, Element* output) {
   for (std::size_t i = 0; i < pixels(count); i += width) {
-    hn::Store(hn::Add(hn::Load(floats, a + i), hn::Load(floats, b + i)), floats, output + i);
+    store(hn::Add(load(a + i), load(b + i)), output + i);
   }
 }
 
-void select(std::size_t count, float scale, const std::uint16_t* masks, const float* input, float* output) {
+template <class Element>
+void select(std::size_t count, float scale, const std::uint16_t* masks, const Element* input,
+            Element* output) {
   const Vector factor = hn::Set(floats, scale);
   for (std::size_t i = 0; i < count; ++i) {
     LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
       const std::size_t offset = pixels(i) + static_cast<std::size_t>(part * width);
-      const Vector scaled = hn::Mul(hn::Load(floats, input + offset), factor);
-      hn::Store(hn::IfThenElseZero(load_mask(part, masks + i), scaled), floats, output + offset);
+      const Vector scaled = hn::Mul(load(input + offset), factor);
+      store(hn::IfThenElseZero(load_mask(part, masks + i), scaled), output + offset);
     }
   }
 }
 
-void activate(ActivationKind kind, std::size_t count, const float* input, float* output) {
+template <class Element>
+void activate(ActivationKind kind, std::size_t count, const Element* input, Element* output) {
   switch (kind) {
     case ActivationKind::relu6:
       return forward<Relu6<VectorArithmetic>>(count, input, output);
@@ -63,8 +67,9 @@ void activate(ActivationKind kind, std::size_t count, const float* input, float*
   }
 }
 
-void activate_backward(ActivationKind kind, std::size_t count, const float* input, const float* grad_output,
-                       float* grad_input) {
+template <class Element>
+void activate_backward(ActivationKind kind, std::size_t count, const Element* input,
+                       const Element* grad_output, Element* grad_input) {
   switch (kind) {
     case ActivationKind::relu6:
       return backward<Relu6<VectorArithmetic>>(count, input, grad_output, grad_input);
@@ -75,7 +80,15 @@ void activate_backward(ActivationKind kind, std::size_t count, const float* inpu
   }
 }
 
-const ElementwiseKernels elementwise_kernels{
-    .relu = relu, .add = add, .select = select, .activate = activate, .activate_backward = activate_backward};
+template <class Element>
+constexpr ElementwiseFunctions<Element> functions{.relu = relu<Element>,
+                                                  .add = add<Element>,
+                                                  .select = select<Element>,
+                                                  .activate = activate<Element>,
+                                                  .activate_backward = activate_backward<Element>};
+
+}  // namespace
+
+const ElementwiseKernels elementwise_kernels{functions<float>, functions<Bfloat16>};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL
