@@ -210,7 +210,8 @@ Progress broadcast_progress(const World& world, const Checkpoint* checkpoint) {
     for (const auto& [name, value] : checkpoint->state.progress) text += fmt::format("{}={}\n", name, value);
   }
   const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(text)));
-  const std::string all = "\n" + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string all =
+      fmt::format("\n{}", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   Progress progress;
   world.agree([&] {
     if (all.find("\nstep=") == std::string::npos)

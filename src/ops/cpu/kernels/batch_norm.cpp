@@ -261,11 +261,11 @@ void batch_norm_backward(const BatchNormBackward<Element>& task) {
 }
 
 template <class Element>
-constexpr BatchNormFunctions<Element> functions{.forward = batch_norm_forward<Element>,
-                                                .backward = batch_norm_backward<Element>};
+constexpr BatchNormFunctions<Element> batch_norm_functions{.forward = batch_norm_forward<Element>,
+                                                           .backward = batch_norm_backward<Element>};
 
 }  // namespace
 
-const BatchNormKernels batch_norm_kernels{functions<float>, functions<Bfloat16>};
+const BatchNormKernels batch_norm_kernels{batch_norm_functions<float>, batch_norm_functions<Bfloat16>};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -81,14 +81,15 @@ void activate_backward(ActivationKind kind, std::size_t count, const Element* in
 }
 
 template <class Element>
-constexpr ElementwiseFunctions<Element> functions{.relu = relu<Element>,
-                                                  .add = add<Element>,
-                                                  .select = select<Element>,
-                                                  .activate = activate<Element>,
-                                                  .activate_backward = activate_backward<Element>};
+constexpr ElementwiseFunctions<Element> elementwise_functions{
+    .relu = relu<Element>,
+    .add = add<Element>,
+    .select = select<Element>,
+    .activate = activate<Element>,
+    .activate_backward = activate_backward<Element>};
 
 }  // namespace
 
-const ElementwiseKernels elementwise_kernels{functions<float>, functions<Bfloat16>};
+const ElementwiseKernels elementwise_kernels{elementwise_functions<float>, elementwise_functions<Bfloat16>};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL
