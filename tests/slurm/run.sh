@@ -419,8 +419,12 @@ passed=0
 for name in "${chosen[@]}"; do
   started=$SECONDS
   printf '%-28s' "$name"
+  set +e  # in a condition, bash would ignore failed commands
+  (set -eE && trap 'say "  line $LINENO: $BASH_COMMAND" >&2' ERR && "$name") 2>"$work/$name.err"
+  status=$?
+  set -e
   # The nodes of a case that failed are made as new, since its job may still hold them.
-  if (set -e; "$name") 2>"$work/$name.err"; then
+  if ((status == 0)); then
     passed=$((passed + 1))
     printf '%4d s\n' $((SECONDS - started))
   else
