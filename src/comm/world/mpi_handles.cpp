@@ -1,5 +1,7 @@
 #include "comm/world/mpi_handles.h"
 
+#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <string>
 
@@ -19,7 +21,9 @@ std::string mpi_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
-  return text;  // some libraries count the final null in `length`
+  std::string line(text, std::strcspn(text, "\n"));  // MPICH also describes how it was built
+  std::ranges::replace(line, '\t', ' ');
+  return line;
 }
 
 void complete(std::span<MPI_Request> requests) {
