@@ -42,7 +42,10 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// Options of mpirun that restore the messages which --quiet hides.
+/// Parameter that silences mpirun about ranks that fail. Open MPI 4 has an option for it too, --quiet, which
+/// Open MPI 5 refuses.
+constexpr const char* quiet = "orte_execute_quiet";
+/// Options of mpirun that restore these messages.
 constexpr const char* show_messages = "--mca orte_execute_quiet 0";
 
 /// Returns to the beginning of a terminal's line and erases it.
@@ -203,6 +206,7 @@ Job Run::make_job(const std::string& secret) const {
   if (isatty(STDERR_FILENO) != 0) variables.emplace("LOCKSTEP_PROGRESS", "on");
   for (const auto& [name, value] : network_) variables.insert_or_assign(name, value);
   variables.emplace("HWLOC_HIDE_ERRORS", "2");  // mpirun's hwloc prints a line where /sys is missing
+  if (is_silent()) variables.emplace(std::string("OMPI_MCA_") + quiet, "1");
   if (machine_.root) {
     variables["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
     variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
@@ -211,8 +215,7 @@ Job Run::make_job(const std::string& secret) const {
               .program = program_,
               .variables = {},
               .options = arguments_.mpirun,
-              .command = command_of_attempt(),
-              .quiet = is_silent()};
+              .command = command_of_attempt()};
   for (const auto& [name, value] : variables) {
     if (name.starts_with("LOCKSTEP_") || network_.contains(name)) start.variables.push_back(name);
     job.environment.push_back(name);

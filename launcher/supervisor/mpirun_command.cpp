@@ -87,7 +87,6 @@ std::vector<std::string> mpirun_command(const Start& start, const Machine& machi
   const auto add = [&](const std::vector<std::string>& more) {
     words.insert(words.end(), more.begin(), more.end());
   };
-  if (start.quiet) add({"--quiet"});
   // lockstep assigns and pins the cores itself.
   if (!start.options.has({"bind-to"})) add({"--bind-to", "none"});
   if (needs_oversubscribe(start.options, machine)) add({"--oversubscribe"});

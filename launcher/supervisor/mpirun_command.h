@@ -43,7 +43,6 @@ struct Start {
   std::vector<std::string> variables;  ///< names of variables that ranks on other hosts get too
   MpirunOptions options;               ///< the user's
   std::vector<std::string> command;    ///< of lockstep
-  bool quiet = true;                   ///< whether mpirun is silent about ranks that fail
 };
 
 /// Command line of mpirun, with the options that lockstep needs. Those of the user come later and win.

@@ -16,17 +16,16 @@ Start start(Words options) {
           .program = "/bin/lockstep",
           .variables = {"LOCKSTEP_JOB"},
           .options = MpirunOptions(std::move(options)),
-          .command = {"train", "--lr", "0.2"},
-          .quiet = true};
+          .command = {"train", "--lr", "0.2"}};
 }
 
 TEST(MpirunCommand, OptionsOfTheUserComeAfterThoseOfLockstep) {
   EXPECT_EQ(mpirun_command(start({"-np", "2", "-x", "LOCKSTEP_JOB=1"}), laptop),
-            (Words{"/bin/mpirun", "--quiet", "--bind-to", "none", "-x", "LOCKSTEP_JOB", "-np", "2", "-x",
+            (Words{"/bin/mpirun", "--bind-to", "none", "-x", "LOCKSTEP_JOB", "-np", "2", "-x",
                    "LOCKSTEP_JOB=1", "/bin/lockstep", "train", "--lr", "0.2"}));
   EXPECT_EQ(mpirun_command(start({"--bind-to", "core"}), laptop),
-            (Words{"/bin/mpirun", "--quiet", "-x", "LOCKSTEP_JOB", "--bind-to", "core", "/bin/lockstep",
-                   "train", "--lr", "0.2"}));
+            (Words{"/bin/mpirun", "-x", "LOCKSTEP_JOB", "--bind-to", "core", "/bin/lockstep", "train", "--lr",
+                   "0.2"}));
 }
 
 TEST(MpirunCommand, MoreRanksThanCoresNeedOversubscribe) {

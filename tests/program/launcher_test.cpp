@@ -74,7 +74,7 @@ TEST_F(StandIns, OptionsInTheEnvironmentReachOtherHosts) {
     expect_holds(out, std::string("-x LOCKSTEP_") + variable + " ");
 }
 
-/// With --quiet, mpirun does not say that there are not enough slots, or a file of hosts cannot be read.
+/// mpirun is silenced: it does not say that there are not enough slots, or a file of hosts cannot be read.
 TEST_F(StandIns, TheStatusIsThatOfLockstepOrOfMpirun) {
   const auto without_reason = [](int status) {
     return "lockstep-run: mpirun ended with status " + std::to_string(status) +
