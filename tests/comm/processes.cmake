@@ -7,8 +7,10 @@ target_link_libraries(failures_mpi PRIVATE lockstep_library lockstep_dependencie
 if(mpich)
   set(any_status "[1-9][0-9]*")
   set(keep_ranks -disable-auto-cleanup)
-else()
+elseif(open_mpi_4)
   set(keep_ranks --mca orte_allowed_exit_without_sync 1)
+else()
+  set(keep_ranks --prtemca prte_allowed_exit_without_sync 1)
 endif()
 
 # lockstep_failure_test(<how> <transport> <status> <error> <mpirun's option>...)

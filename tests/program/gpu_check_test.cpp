@@ -71,6 +71,8 @@ class GpuCheck : public testing::Test {
 };
 
 TEST_F(GpuCheck, RecordsEveryStageInTwoCalls) {
+  if (!LOCKSTEP_OPEN_MPI_4)
+    GTEST_SKIP() << "the mpirun of Open MPI 5.0.7 crashes when it starts two programs";
   write_script("python3",
                "case \"$*\" in\n"
                "-c*) echo 2.99 CUDA 13.0 ;;\n"

@@ -180,6 +180,7 @@ TEST_P(GpuCommands, Start) {
     const bool one_rank = written.starts_with("lockstep ") || written.starts_with("mpirun ");
     const bool sharing = holds(written, "--transport");
     if ((one_rank || sharing) && GetParam() != 1) continue;
+    if (!LOCKSTEP_OPEN_MPI_4 && holds(written, " : ")) continue;  // the mpirun of 5.0.7 crashes
     const std::string command = adapted(written);
     if (GetParam() > 1 && holds(command, "allreduce")) continue;  // 64 MB a rank; messages.txt has it on two
     const std::string recipe = recipe_of(written);

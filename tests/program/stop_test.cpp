@@ -98,6 +98,8 @@ TEST(Stop, ARequestForACheckpointIsAnsweredWhereNoneIsKept) {
 /// mpirun answers SIGTERM with SIGTERM to the ranks after a time, and SIGKILL after the same time again; its
 /// status is 1. Nothing reads the ranks' output meanwhile.
 TEST(Stop, MpirunGivesTheRanksTimeWhereAsked) {
+  if (!LOCKSTEP_OPEN_MPI_4)
+    GTEST_SKIP() << "the mpirun of Open MPI 5 drops what ranks print after its end began";
   const TemporaryFolder folder;
   Started run(on_ranks(2, LOCKSTEP_PROGRAM, endless + words("--quiet --run-dir {}", folder / "run"),
                        words("--mca odls_base_sigkill_timeout 2")));
@@ -119,6 +121,8 @@ bool handles_termination(pid_t process) {
 
 /// mpirun ends the other ranks with SIGTERM, and SIGKILL a second later by default.
 TEST(Stop, ASignalBeforeTheFirstStepEndsAllAtOnce) {
+  if (!LOCKSTEP_OPEN_MPI_4)
+    GTEST_SKIP() << "the mpirun of Open MPI 5 drops what ranks print after its end began";
   const TemporaryFolder folder;
   const std::string config = (folder / "config").string();
   ASSERT_EQ(mkfifo(config.c_str(), 0600), 0);  // start-up waits for its other end
