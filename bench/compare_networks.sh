@@ -6,7 +6,7 @@
 #   PYTHON=venv/bin/python bench/compare_networks.sh [--rounds N] [--f32] [--write] [CASE...]
 #
 # CASE is NETWORK:BATCH or NETWORK:BATCH:ROUNDS; default: resnet18-d2l:64 resnet18-d2l:256 resnet50:32 mobilenet-v2:32.
-# --f32 leaves out PyTorch in bf16, which takes minutes on processors without instructions for it.
+# --f32 leaves out bf16, with which PyTorch takes minutes on processors without instructions for it.
 # PYTHON needs the packages of bench/peers/requirements.txt, and torchvision.
 # Use an idle machine with two cores.
 set -euo pipefail
@@ -18,7 +18,7 @@ source bench/common.sh
 rounds=3
 cases=()
 write=no
-names=(ours eager compiled bf16 bf16_compiled)
+names=(ours ours_bf16 eager compiled bf16 bf16_compiled)
 
 while (($# > 0)); do
   case $1 in
@@ -41,13 +41,13 @@ steps_of() { # model batch
   [[ $1 == resnet18-d2l ]] || images=192
   echo $(((images + $2 - 1) / $2))
 }
-ours() { # model batch
+ours() { # model batch dtype
   local data=() parts=auto
   [[ $1 == resnet18-d2l ]] || data=(--dataset synthetic --synthetic-shape 3x224x224 --classes 1000 --samples 512)
   (($2 >= 64)) || parts=2  # a micro-batch for each rank
   quietly "$work/log" mpirun --oversubscribe --bind-to none -np 2 "$lockstep" bench step --model "$1" \
-    --batch-size "$2" --micro-batches "$parts" --threads 1 --steps "$(steps_of "$@")" "${data[@]}" || return
-  awk '/^memory/ {print $2}' "$work/log" >>"$work/memory_ours"
+    --batch-size "$2" --micro-batches "$parts" --threads 1 --steps "$(steps_of "$@")" --dtype "$3" "${data[@]}" || return
+  awk '/^memory/ {print $2}' "$work/log" >>"$work/memory_$3"
   speed "$work/log"
 }
 torch() { # model batch option...
@@ -64,7 +64,8 @@ torch() { # model batch option...
 
 measure() { # name
   case $1 in
-    ours) ours "$model" "$batch" ;;
+    ours) ours "$model" "$batch" fp32 ;;
+    ours_bf16) ours "$model" "$batch" bf16 ;;
     eager) torch "$model" "$batch" ;;
     compiled) torch "$model" "$batch" --compile ;;
     bf16) torch "$model" "$batch" --bf16 ;;
@@ -75,16 +76,16 @@ measure() { # name
 print_row() {
   local name
   printf '| %s, %s | %s |' "$model" "$batch" "$own_rounds"
-  for name in ours eager compiled bf16 bf16_compiled; do printf ' %s |' "$(median "$name" %.1f)"; done
-  printf ' **%s** | **%s** | %s / %s |\n' "$(ratio ours best_f32)" "$(ratio ours best_bf16)" \
-    "$(median memory_ours)" "$(median memory_torch)"
+  for name in ours eager compiled ours_bf16 bf16 bf16_compiled; do printf ' %s |' "$(median "$name" %.1f)"; done
+  printf ' **%s** | **%s** | %s / %s / %s |\n' "$(ratio ours best_f32)" "$(ratio ours_bf16 best_bf16)" \
+    "$(median memory_fp32)" "$(median memory_bf16)" "$(median memory_torch)"
 }
 
 rows=()
 for one in "${cases[@]}"; do
   IFS=: read -r model batch own_rounds <<<"$one"
   own_rounds=${own_rounds:-$rounds}
-  for name in ours eager compiled bf16 bf16_compiled best_f32 best_bf16 memory_ours memory_torch; do
+  for name in ours ours_bf16 eager compiled bf16 bf16_compiled best_f32 best_bf16 memory_fp32 memory_bf16 memory_torch; do
     : >"$work/$name"
   done
   for ((round = 1; round <= own_rounds; ++round)); do
@@ -96,8 +97,8 @@ for one in "${cases[@]}"; do
 done
 {
   conditions
-  echo "| images/s: network, batch | rounds | lockstep, 2 ranks x 1 thread | PyTorch eager | compiled | bf16 | bf16 compiled | to the best f32 | to the best bf16 | MB of a rank / of PyTorch |"
-  echo "|---|---|---|---|---|---|---|---|---|---|"
+  echo "| images/s: network, batch | rounds | lockstep f32, 2 ranks x 1 thread | PyTorch f32 | compiled | lockstep bf16 | PyTorch bf16 | compiled | f32 to the best f32 | bf16 to the best bf16 | MB of a rank f32 / bf16 / of PyTorch |"
+  echo "|---|---|---|---|---|---|---|---|---|---|---|"
   printf '%s\n' "${rows[@]}"
 } | tee "$work/table"
 [[ $write == no ]] || write_table

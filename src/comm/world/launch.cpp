@@ -53,7 +53,11 @@ Launch read_launch(const Lookup& lookup) {
 void set_start_options(const Launch& launch) {
   constexpr int keep = 0;
   setenv("HWLOC_HIDE_ERRORS", "2", keep);
-  if (launch.one_host) setenv("OMPI_MCA_pml", "ob1", keep);
+  if (launch.one_host) {
+    setenv("OMPI_MCA_pml", "ob1", keep);
+    // Open MPI 5 would ask the routing table, by which some hosts cannot reach themselves, and say so.
+    setenv("OMPI_MCA_reachable", "weighted", keep);
+  }
   if (!launch.known) {
     setenv("OMPI_MCA_btl", "self", keep);
     setenv("OMPI_MCA_ess_singleton_isolated", "1", keep);
