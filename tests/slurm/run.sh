@@ -57,7 +57,7 @@ restarted() {
   ((${restarts:-0} >= $1))
 }
 has_left_nodes() { [[ $(field JobState) != @(COMPLETING|) ]]; }
-is_over() { [[ $(field JobState) != @(PENDING|RUNNING|COMPLETING|SUSPENDED|CONFIGURING|) ]]; }
+is_over() { [[ $(field JobState) != @(PENDING|RUNNING|SIGNALING|COMPLETING|SUSPENDED|CONFIGURING|) ]]; }
 # ends_as STATE STATUS RESTARTS
 ends_as() {
   await 90 is_over
