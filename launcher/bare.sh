@@ -3,7 +3,7 @@
 # debootstrap, with /proc, /sys and /dev, in which the script becomes the root directory. The folder is removed at the
 # end. Needs root, debootstrap and a Debian mirror.
 #   launcher/bare.sh [--release NAME] [OPTION...]
-#   --release NAME   default: bookworm (Debian 12)
+#   --release NAME   default: bookworm (Debian 12); trixie (Debian 13), or of Ubuntu: noble (24.04)
 #   OPTION...        options of selftest.sh; default: --quick
 #   launcher/bare.sh --why-not   prints why no such folder can be made here; nothing if it can
 #   launcher/bare.sh [--release NAME] --system DIR   only installs the fresh Debian, in DIR, and leaves it there
@@ -13,6 +13,10 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 release=bookworm
+ubuntu=http://archive.ubuntu.com/ubuntu
+keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+
+is_ubuntu() { [[ $release == @(jammy|noble) ]]; }
 
 why_not() {
   if [[ $EUID -ne 0 ]]; then say "not root"; return; fi
@@ -24,6 +28,10 @@ why_not() {
 # own release; none on another system.
 # shellcheck disable=SC2016  # names of apt's fields
 sources() {
+  if is_ubuntu; then
+    printf "$ubuntu %s\n" "$release main" "$release universe" "$release-updates main" "$release-updates universe"
+    return
+  fi
   { apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null || true; } |
     awk -v release="$release" -v own="$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" '
       $2 == release || index($2, release "-") == 1 { print; found = 1 }
@@ -33,10 +41,16 @@ sources() {
 
 # make_system FOLDER: installs the smallest Debian, and copies how this system reaches its packages.
 make_system() {
-  local folder=$1 mirror
+  local folder=$1 mirror script=()
   command -v debootstrap >/dev/null || fetch_packages debootstrap || return
+  if is_ubuntu; then
+    if [[ ! -e $keyring ]]; then
+      fetch_packages ubuntu-archive-keyring || { say "no $keyring: it is in Debian 13's ubuntu-archive-keyring" && return 1; }
+    fi
+    script=(gutsy)  # of all releases of Ubuntu; Debian's debootstrap does not know the newest by name
+  fi
   mirror=$(sources | awk -v release="$release" '$2 == release { print $1; exit }')
-  debootstrap --variant=minbase "$release" "$folder" ${mirror:+"$mirror"} || return
+  debootstrap --variant=minbase "$release" "$folder" ${mirror:+"$mirror"} "${script[@]}" || return
   if [[ -n $mirror ]]; then
     sources | sed 's/^/deb /' >"$folder/etc/apt/sources.list" || return
   fi
@@ -100,7 +114,7 @@ make_system "$folder" >"$folder.log" 2>&1 || {
   exit 4
 }
 copy_sources "$folder/root/lockstep"
-say "fresh Debian ($release): $((SECONDS - started)) s"
+say "fresh system ($release): $((SECONDS - started)) s"
 run_inside "$folder" "${@:---quick}" &  # in the background, so that a signal is handled at once
 inside=$!
 wait "$inside"
