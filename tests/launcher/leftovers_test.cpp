@@ -33,6 +33,9 @@ TEST(Leftovers, OfOneJobAreRemovedAndNoOthers) {
   const Places places{.temporary = temporary.path(), .shared_memory = memory.path()};
   temporary.write("lockstep-1a2b-vm", "x");  // where there is no shared memory
   temporary.write("lockstep-3c4d-vm", "x");
+  for (const char* name : {"prterun.vm.100", "prterun.vm.1100"}) {  // of Open MPI 5
+    std::filesystem::create_directories(temporary / (name + user) / "0");
+  }
   for (const char* name : {"lockstep-1a2b-0", "lockstep-watch.1a2b.3", "lockstep-3c4d-0", "other-1a2b",
                            "vader_segment.vm.0.53060001.0", "vader_segment.vm.0.53070001.0"}) {
     memory.write(name, "x");
@@ -40,7 +43,7 @@ TEST(Leftovers, OfOneJobAreRemovedAndNoOthers) {
   using Names = std::vector<std::string>;
   remove_leftovers("1a2b", 100, places);
   EXPECT_EQ(memory.names(), (Names{"lockstep-3c4d-0", "other-1a2b", "vader_segment.vm.0.53070001.0"}));
-  EXPECT_EQ(temporary.names(), (Names{"lockstep-3c4d-vm", "ompi.vm" + user}));
+  EXPECT_EQ(temporary.names(), (Names{"lockstep-3c4d-vm", "ompi.vm" + user, "prterun.vm.1100" + user}));
   EXPECT_FALSE(std::filesystem::exists(sessions / "pid.100"));
   EXPECT_TRUE(std::filesystem::exists(sessions / "pid.101/contact.txt"));
 

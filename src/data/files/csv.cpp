@@ -87,7 +87,7 @@ bool CsvReader::more() {
   if (at_ + 1 < text_.size() || !source_) return at_ < text_.size();
   const std::string_view rest = text_.substr(at_);
   std::size_t size = rest.size();
-  std::char_traits<char>::move(window_.data(), rest.data(), size);
+  if (rest.data() != window_.data()) std::ranges::copy(rest, window_.begin());
   at_ = 0;
   while (size < window_.size() && source_) {
     const std::size_t count = source_(std::span(window_).subspan(size));
