@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs missing packages, builds and installs lockstep, and trains LeNet with two ranks, on a fresh Debian 12.
+# Installs missing packages, builds and installs lockstep, and trains LeNet with two ranks, on a fresh Debian 12 or 13.
 # Can be interrupted and run again. Takes two to three minutes the first time, later only the training.
 #   launcher/quickstart.sh [--no-packages] [--prefix DIR] [--cuda] [options of lockstep train, e.g. --epochs 2]
 #   --no-packages  install no packages
