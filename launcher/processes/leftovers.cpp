@@ -80,11 +80,14 @@ void remove_leftovers(const std::string& job, pid_t process, const Places& place
   for (const fs::path& parent : parents) {
     if (const auto family = family_of(parent / name)) families.insert(*family);
   }
-  // Open MPI 5 has no common parent: prterun.HOST.PID.UID.
-  const std::string session_end = "." + std::to_string(process) + "." + std::to_string(geteuid());
+  // Open MPI 5 has no common parent: prterun.HOST.PID.UID. PMIx 5, also with Open MPI 4, has
+  // pmix-gds-shmem.*.PID.
+  const std::string pid_end = "." + std::to_string(process);
+  const std::string session_end = pid_end + "." + std::to_string(geteuid());
   const auto is_left = [&](const std::string& file) {
     if (file.starts_with("lockstep-") && file.find(job) != std::string::npos) return true;
     if (file.starts_with("prterun.") && file.ends_with(session_end)) return true;
+    if (file.starts_with("pmix-gds-shmem") && file.ends_with(pid_end)) return true;
     return std::ranges::any_of(families, [&](unsigned family) { return is_segment_of(file, family); });
   };
   std::error_code error;

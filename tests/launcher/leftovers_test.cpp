@@ -36,6 +36,7 @@ TEST(Leftovers, OfOneJobAreRemovedAndNoOthers) {
   for (const char* name : {"prterun.vm.100", "prterun.vm.1100"}) {  // of Open MPI 5
     std::filesystem::create_directories(temporary / (name + user) / "0");
   }
+  temporary.write("pmix-gds-shmem.vm-2163736577.jobdata.100", "x");
   for (const char* name : {"lockstep-1a2b-0", "lockstep-watch.1a2b.3", "lockstep-3c4d-0", "other-1a2b",
                            "vader_segment.vm.0.53060001.0", "vader_segment.vm.0.53070001.0"}) {
     memory.write(name, "x");
