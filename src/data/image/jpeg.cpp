@@ -8,9 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-// These need <cstdio> before them.
-#include <jerror.h>
+// This needs <cstdio> before it.
 #include <jpeglib.h>
+// Its codes depend on the version of the interface, which is 80 on Ubuntu, and which jpeglib.h defines.
+#include <jerror.h>
 
 #include "data/image/grey.h"
 #include "lockstep/error.h"
