@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs launcher/selftest.sh in a fresh Debian with nothing installed, as on a user's machine: a folder made by
+# Runs launcher/selftest.sh in a fresh Debian or Ubuntu with nothing installed, as on a user's machine: a folder made by
 # debootstrap, with /proc, /sys and /dev, in which the script becomes the root directory. The folder is removed at the
 # end. Needs root, debootstrap and a Debian mirror.
 #   launcher/bare.sh [--release NAME] [OPTION...]
@@ -16,7 +16,7 @@ release=bookworm
 ubuntu=http://archive.ubuntu.com/ubuntu
 keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
 
-is_ubuntu() { [[ $release == @(jammy|noble) ]]; }
+is_ubuntu() { [[ $release == noble ]]; }
 
 why_not() {
   if [[ $EUID -ne 0 ]]; then say "not root"; return; fi
@@ -29,7 +29,8 @@ why_not() {
 # shellcheck disable=SC2016  # names of apt's fields
 sources() {
   if is_ubuntu; then
-    printf "$ubuntu %s\n" "$release main" "$release universe" "$release-updates main" "$release-updates universe"
+    printf '%s %s\n' "$ubuntu $release" main "$ubuntu $release" universe "$ubuntu $release-updates" main \
+      "$ubuntu $release-updates" universe
     return
   fi
   { apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null || true; } |
@@ -39,14 +40,13 @@ sources() {
       END { if (!found && mirror) print mirror, release, "main" }' | sort -u
 }
 
-# make_system FOLDER: installs the smallest Debian, and copies how this system reaches its packages.
+# make_system FOLDER: installs the smallest system of the release, and copies how this system reaches its packages.
 make_system() {
   local folder=$1 mirror script=()
   command -v debootstrap >/dev/null || fetch_packages debootstrap || return
   if is_ubuntu; then
-    if [[ ! -e $keyring ]]; then
-      fetch_packages ubuntu-archive-keyring || { say "no $keyring: it is in Debian 13's ubuntu-archive-keyring" && return 1; }
-    fi
+    [[ -e $keyring ]] || fetch_packages ubuntu-archive-keyring ||
+      { say "no $keyring; Debian 13 has it in the package ubuntu-archive-keyring" && return 1; }
     script=(gutsy)  # of all releases of Ubuntu; Debian's debootstrap does not know the newest by name
   fi
   mirror=$(sources | awk -v release="$release" '$2 == release { print $1; exit }')

@@ -45,8 +45,6 @@ using Clock = std::chrono::steady_clock;
 /// Parameter that silences mpirun about ranks that fail. Open MPI 4 has an option for it too, --quiet, which
 /// Open MPI 5 refuses.
 constexpr const char* quiet = "orte_execute_quiet";
-/// Options of mpirun that restore these messages.
-constexpr const char* show_messages = "--mca orte_execute_quiet 0";
 
 /// Returns to the beginning of a terminal's line and erases it.
 constexpr const char* erase_line = "\r\x1b[K";
@@ -363,8 +361,8 @@ void Run::attempt() {
   if (attempt.stop) report_stop(*attempt.stop);
   if (status == 0) attempt.failure.reset();
   if (!attempt.failure && is_silent() && !attempt.stop_requested && !can_come_from_lockstep(status)) {
-    say("mpirun ended with status " + std::to_string(status) + "; if nothing says why: lockstep-run " +
-        std::string(show_messages) + " ...");
+    say("mpirun ended with status " + std::to_string(status) + "; if nothing says why: lockstep-run --mca " +
+        quiet + " 0 ...");
   }
   attempts_.push_back(attempt);
 }

@@ -13,6 +13,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 root=$(dirname "$(dirname "$here")")
 build=$root/build/release
 max_compressed_bytes=100000000
+# shellcheck source=tests/support/run_case.sh
+source "$here/../support/run_case.sh"
 
 say() { printf '%s\n' "$*"; }
 die() {
@@ -413,11 +415,8 @@ passed=0
 for name in "${chosen[@]}"; do
   started=$SECONDS
   printf '%-28s' "$name"
-  set +e  # in a condition, bash would ignore failed commands
-  (set -eE && trap 'say "  line $LINENO: $BASH_COMMAND" >&2' ERR && "$name") 2>"$work/$name.err"
-  status=$?
-  set -e
-  if ((status == 0)); then
+  run_case "$name" "$work/$name.err"
+  if ((case_status == 0)); then
     passed=$((passed + 1))
     printf '%4d s\n' $((SECONDS - started))
   else

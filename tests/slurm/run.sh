@@ -11,6 +11,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 # shellcheck source=tests/slurm/cluster.sh
 source "$here/cluster.sh"
+# shellcheck source=tests/support/run_case.sh
+source "$here/../support/run_case.sh"
 root=$(dirname "$(dirname "$here")")
 launcher=$root/build/release/lockstep-run
 steps_an_epoch=8
@@ -419,12 +421,9 @@ passed=0
 for name in "${chosen[@]}"; do
   started=$SECONDS
   printf '%-28s' "$name"
-  set +e  # in a condition, bash would ignore failed commands
-  (set -eE && trap 'say "  line $LINENO: $BASH_COMMAND" >&2' ERR && "$name") 2>"$work/$name.err"
-  status=$?
-  set -e
+  run_case "$name" "$work/$name.err"
   # The nodes of a case that failed are made as new, since its job may still hold them.
-  if ((status == 0)); then
+  if ((case_status == 0)); then
     passed=$((passed + 1))
     printf '%4d s\n' $((SECONDS - started))
   else
