@@ -105,27 +105,33 @@ bool matches(const std::string& line, const std::string& text) {
   });
 }
 
-void expect_as_described(const Command& command, const Outcome& outcome) {
-  EXPECT_EQ(outcome.status, command.status);
+/// What of the outcome is not as described, in one line each; empty: all is.
+std::string differences(const Command& command, const Outcome& outcome) {
+  std::string found;
+  const auto expect = [&](bool as_described, const std::string& difference) {
+    if (!as_described) found += difference + "\n";
+  };
+  expect(outcome.status == command.status,
+         "status " + std::to_string(outcome.status) + ", not " + std::to_string(command.status));
   const bool is_error = command.status > 1 && command.status != 75;
   Words lines = lines_of(outcome.err);
   if (is_error) std::erase_if(lines, [](const auto& line) { return !line.starts_with("lockstep: error: "); });
-  EXPECT_TRUE(!is_error || lines.size() == 1) << lines.size() << " errors";
-  EXPECT_TRUE(is_error || !holds(outcome.err, "lockstep: error: "));
-  if (!command.message.empty()) {
-    EXPECT_EQ(std::ranges::count_if(lines, [&](const auto& line) { return matches(line, command.message); }),
-              1)
-        << "lines with: " << command.message;
-  }
+  expect(!is_error || lines.size() == 1, std::to_string(lines.size()) + " errors");
+  expect(is_error || !holds(outcome.err, "lockstep: error: "), "an error");
+  const auto has_message = [&](const std::string& line) { return matches(line, command.message); };
+  const auto messages = std::ranges::count_if(lines, has_message);
+  expect(command.message.empty() || messages == 1,
+         std::to_string(messages) + " lines with: " + command.message);
+  const Words printed = lines_of(outcome.out);
   for (const std::string& text : command.printed) {
-    EXPECT_TRUE(
-        std::ranges::any_of(lines_of(outcome.out), [&](const auto& line) { return matches(line, text); }))
-        << "no line with " << text;
+    expect(std::ranges::any_of(printed, [&](const auto& line) { return matches(line, text); }),
+           "no line with: " + text);
   }
   Words absent = command.absent;
   if (is_error && command.printed.empty()) absent.emplace_back("epoch 1/");
   if (command.status == 2) absent.emplace_back("MPI_ABORT");
-  for (const std::string& text : absent) EXPECT_FALSE(holds(outcome.out + outcome.err, text)) << text;
+  for (const std::string& text : absent) expect(!holds(outcome.out + outcome.err, text), "has: " + text);
+  return found;
 }
 
 /// $data and $images.
@@ -167,24 +173,31 @@ class Message : public testing::Test {
  public:
   explicit Message(Entry entry) : entry_(std::move(entry)) {}
   void TestBody() override {
+    // The mpirun of Open MPI 5 sometimes loses or damages the last line of a rank.
+    constexpr int tries = LOCKSTEP_OPEN_MPI_4 ? 1 : 5;
     for (const int ranks : entry_.ranks) {
-      for (bool ended = false; !ended;) ended = ends_as_described(ranks);
+      std::string found = first_difference(ranks);
+      for (int tried = 1; !found.empty() && tried < tries; ++tried) found = first_difference(ranks);
+      if (!found.empty()) ADD_FAILURE() << found;
     }
   }
 
  private:
-  /// Whether the commands could be tried: false if mpirun itself failed at the end of one.
-  bool ends_as_described(int ranks) {
+  /// Runs the commands up to the first whose outcome is not as described. Returns the differences, the
+  /// command and what it printed; empty: all are as described.
+  std::string first_difference(int ranks) {
     const TemporaryFolder folder;
     for (const Command& command : entry_.commands) {
       const Outcome outcome =
           run({"bash", "-c", definitions(ranks) + "set -e -o pipefail\ncd \"$0\"\n" + command.text,
                folder.string()});
-      if (outcome.mpirun_failed) return false;
-      SCOPED_TRACE(std::to_string(ranks) + " ranks: " + command.text + "\n" + outcome.out + outcome.err);
-      expect_as_described(command, outcome);
+      if (outcome.mpirun_failed) return first_difference(ranks);
+      const std::string found = differences(command, outcome);
+      if (!found.empty()) {
+        return found + std::to_string(ranks) + " ranks: " + command.text + "\n" + outcome.out + outcome.err;
+      }
     }
-    return true;
+    return "";
   }
 
   Entry entry_;
