@@ -171,7 +171,7 @@ Run::Run(const Arguments& arguments)
     throw Error(Category::resource,
                 "no program; build it: cmake --preset release && cmake --build --preset release");
   }
-  check_session_folder(arguments_.mpirun);
+  check_session_folder();
   if (leaves_ranks_open(arguments_.mpirun, machine_)) {
     const int ranks =
         default_ranks(arguments_.command, machine_.nodes, [&] { return count_gpus(program_, signals_); });

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -13,10 +12,7 @@
 
 namespace lockstep::launcher {
 
-void check_session_folder(const MpirunOptions& options) {
-  const std::string parameter = "orte_tmpdir_base";
-  if (std::getenv(("OMPI_MCA_" + parameter).c_str()) != nullptr) return;
-  if (std::ranges::count(options.words(), parameter) > 0) return;
+void check_session_folder() {
   const std::string folder = temporary_folder().string();
   std::string name = folder + "/lockstep-XXXXXX";
   if (mkdtemp(name.data()) == nullptr) {
