@@ -48,7 +48,7 @@ struct Inputs {
 }  // namespace
 
 void GradientSums::ready(Stream& stream, std::size_t begin) {
-  if (begin == 0) merge_.record(stream, summation_);
+  merge_.record(stream, summation_, begin);
   exchange_->ready(stream, begin);
 }
 
@@ -126,9 +126,10 @@ std::unique_ptr<GradientSums> plan_ring_sums(Communicator& communicator, const G
   std::unique_ptr<GradientSums> sums(new GradientSums(options.summation));
   sums->last_ = options.elements;
   sums->fold_ = {.program = {0}, .depth = 1};
-  if (!options.partials.empty()) sums->sum_ = options.partials.front().data;
-  sums->exchange_ =
-      plan_ring_exchange(communicator, options.summation, options.partials, options.elements, buckets);
+  sums->merge_ = LocalMerge(options.partials, options.elements);
+  const std::vector<Partial>& partials = sums->merge_.results();
+  if (!partials.empty()) sums->sum_ = partials.front().data;
+  sums->exchange_ = plan_ring_exchange(communicator, options.summation, partials, options.elements, buckets);
   return sums;
 }
 

@@ -4,11 +4,12 @@
 
 namespace lockstep {
 
-LocalMerge::LocalMerge(const std::vector<Partial>& partials, std::size_t elements) : elements_(elements) {
+LocalMerge::LocalMerge(const std::vector<Partial>& partials, std::size_t elements)
+    : elements_(elements), end_(elements) {
   std::vector<Node> nodes;
   for (const Partial& partial : partials) {
     nodes.push_back(partial.node);
-    inputs_.push_back(partial.data);
+    partials_.push_back(partial.data);
   }
   for (Merge& merge : plan_merge(nodes)) {
     float* into = partials[static_cast<std::size_t>(merge.fold.program.front())].data;
@@ -17,8 +18,15 @@ LocalMerge::LocalMerge(const std::vector<Partial>& partials, std::size_t element
   }
 }
 
-void LocalMerge::record(Stream& stream, Summation& summation) const {
-  for (const Group& group : groups_) summation.fold(stream, group.fold, {0, elements_, inputs_}, group.into);
+void LocalMerge::record(Stream& stream, Summation& summation, std::size_t begin) {
+  std::vector<const float*>& inputs = inputs_[begin];
+  if (inputs.empty()) {
+    for (const float* const partial : partials_) inputs.push_back(partial + begin);
+  }
+  for (const Group& group : groups_) {
+    if (begin < end_) summation.fold(stream, group.fold, {begin, end_, inputs}, group.into + begin);
+  }
+  end_ = begin > 0 ? begin : elements_;
 }
 
 }  // namespace lockstep

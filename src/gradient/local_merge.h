@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <vector>
 
 #include "gradient/partial_sum_plan.h"
@@ -18,7 +20,9 @@ class LocalMerge {
   /// Merged partial sums: the cover of the rank's leaves.
   const std::vector<Partial>& results() const { return results_; }
 
-  void record(Stream& stream, Summation& summation) const;
+  /// Records merging the elements from `begin` to those that the last call in this step merged; 0 ends the
+  /// step.
+  void record(Stream& stream, Summation& summation, std::size_t begin);
 
  private:
   struct Group {
@@ -26,7 +30,9 @@ class LocalMerge {
     float* into;
   };
   std::size_t elements_ = 0;
-  std::vector<const float*> inputs_;
+  std::size_t end_ = 0;  ///< of the elements that are not merged in this step
+  std::vector<float*> partials_;
+  std::map<std::size_t, std::vector<const float*>> inputs_;  ///< addresses of an element of all partial sums
   std::vector<Partial> results_;
   std::vector<Group> groups_;
 };
