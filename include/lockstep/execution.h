@@ -60,6 +60,8 @@ struct ExecutionOptions {
   int threads = 0;
   SimdLevel simd = SimdLevel::automatic;
   bool cuda_graph = true;
+  /// CUDA: micro-batches that a GPU computes at the same time; 0: automatic.
+  int streams = 0;
   /// CUDA: steps submitted before the host reads their outcomes; 0: automatic.
   std::uint64_t steps_at_once = 0;
   std::string plan_cache = {};
@@ -74,8 +76,8 @@ struct ExecutionOptions {
 
 template <OptionsOf<ExecutionOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [device, dtype, threads, simd, cuda_graph, steps_at_once, plan_cache, transport, rank_weights, shares,
-         watchdog, hang_limit] = options;
+  auto& [device, dtype, threads, simd, cuda_graph, streams, steps_at_once, plan_cache, transport,
+         rank_weights, shares, watchdog, hang_limit] = options;
   // Ranks with different shares of the work may have different devices.
   const bool mixed = !rank_weights.empty();
   field(device,
@@ -108,6 +110,13 @@ void visit(O& options, Visitor&& field) {
                return Names{"on", "off"};
              },
          .device = "cuda"});
+  field(streams, {.name = "streams",
+                  .help = "micro-batches that a GPU computes at the same time, as far as its memory allows "
+                          "and if the samples are in it; does not affect the result",
+                  .range = {.min = 1, .max = 64},
+                  .scope = Scope::local,
+                  .device = "cuda",
+                  .zero = "auto"});
   field(steps_at_once, {.name = "steps-at-once",
                         .help = "number of steps submitted together; the minimum over the ranks counts",
                         .scope = Scope::local,

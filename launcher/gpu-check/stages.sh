@@ -241,6 +241,7 @@ stage_headline() {
     done
   done
   bench_step resnet18_bf16_default "$large" bf16 "$steps_large"
+  bench_step resnet18_bf16_one_stream "$large" bf16 "$steps_large" --streams 1
 }
 
 # Measures each kernel of eager steps; by ncu also its bytes.
@@ -307,11 +308,21 @@ stage_digests() {
   done
   [[ -n $expected ]] || missing=$((missing + 1))
   expected=
+  local train_large=("$lockstep" train --device cuda --model "$large" --dtype bf16 "${data[@]}" --lr 0.1
+    --batch-size "$batch" --quiet)
   for graph in on on off; do
     works "$large" bf16 "$graph" || continue
-    compare_digest attempt "$large bf16 graph $graph, run $((++run))" 30 "$lockstep" train --device cuda --model "$large" \
-      --dtype bf16 "${data[@]}" --lr 0.1 --batch-size "$batch" --max-steps "$steps_digest" --cuda-graph "$graph" --quiet
+    compare_digest attempt "$large bf16 graph $graph, run $((++run))" 30 "${train_large[@]}" \
+      --max-steps "$steps_digest" --cuda-graph "$graph"
   done
+  if use "$large bf16, other runs" "$large" bf16; then
+    compare_digest attempt "$large bf16, one micro-batch at a time" 30 "${train_large[@]}" \
+      --max-steps "$steps_digest" --streams 1
+    attempt "$large bf16, the first half" 30 "${train_large[@]}" --max-steps $((steps_digest / 2)) --run-dir "$logs/run" &&
+      compare_digest attempt "$large bf16, resumed" 30 "$lockstep" train --resume "$logs/run" --quiet \
+        --max-steps "$steps_digest"
+    rm -rf "$logs/run"
+  fi
   [[ -n $expected ]] || missing=$((missing + 1))
   expected=
   beside_cpu 1 && beside_cpu 2

@@ -74,8 +74,8 @@ Evaluator::Evaluator(const Session& session, CompiledGraph& graph, const Dataset
     : session_(session),
       parameters_(parameters),
       loader_(dataset, micro_batch, input),
-      runners_(make_runners(session, graph, loader_)),
-      pass_(session, runners_, session.assign(loader_.leaves(dataset.size()))),
+      runners_(make_runners(session, graph, loader_, loader_.leaves(dataset.size()))),
+      pass_(session, runners_, session.assign(loader_.leaves(dataset.size()), runners_.size())),
       results_(pass_.results().size()) {
   if (dataset.task() == Task::multilabel) collect_outputs();
   rounds_ = record(rounds);

@@ -14,13 +14,13 @@ namespace lockstep {
 namespace {
 
 /// Number of leaves in a block: enough that waiting at its end costs little, but no more than about two
-/// seconds of work or 64 MiB of outputs. At least one for each executor of all ranks.
+/// seconds of work or 64 MiB of outputs. At least one for each thread, or GPU, of all ranks.
 std::uint32_t leaves_in_block(const Session& session, const Network& network, std::uint32_t micro_batch) {
   constexpr double seconds = 2.0;
   constexpr double bytes = 64 << 20;
-  constexpr double most = 100;  // for each executor: a CUDA graph of more kernels starts slowly
+  constexpr double most = 100;  // for each thread, or GPU: a CUDA graph of more kernels starts slowly
   const std::vector<std::uint64_t> counts =
-      all_gather(session.between_hosts(), std::uint64_t{session.device().streams().size()});
+      all_gather(session.between_hosts(), static_cast<std::uint64_t>(session.backend().threads()));
   const auto executors = static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
   const double leaf_seconds = forward_seconds(session, network, micro_batch) * session.world().size();
   const double leaf_bytes = 1.0 * micro_batch * network.classes() * sizeof(float);
@@ -87,9 +87,9 @@ Predictor::Predictor(const Session& session, CompiledGraph& graph, const Network
       parameters_(parameters),
       outputs_(static_cast<std::size_t>(network.classes())),
       loader_(dataset, micro_batch, input),
-      runners_(make_runners(session, graph, loader_)),
       leaves_(loader_.leaves(dataset.size())),
       leaves_in_block_(std::min(leaves_in_block(session, network, micro_batch), leaves_)),
+      runners_(make_runners(session, graph, loader_, leaves_in_block_)),
       blocks_((std::uint64_t{leaves_} + leaves_in_block_ - 1) / leaves_in_block_),
       gather_(session.world()) {
   loader_.set_step(0, dataset.size());
@@ -105,7 +105,7 @@ Predictor::Predictor(const Session& session, CompiledGraph& graph, const Network
 
 Predictor::Leaves Predictor::leaves_of(std::uint64_t block) const {
   const auto first = static_cast<std::uint32_t>(block * leaves_in_block_);
-  return {first, session_.assign(std::min(leaves_in_block_, leaves_ - first))};
+  return {first, session_.assign(std::min(leaves_in_block_, leaves_ - first), runners_.size())};
 }
 
 std::uint64_t Predictor::position(std::uint64_t leaf) const {
@@ -137,7 +137,7 @@ void Predictor::compute(const Leaves& leaves) {
   const std::vector<std::uint32_t>& bounds = leaves.assignment.executors;
   const std::uint64_t begin = position(leaves.first + bounds.front());
   const auto program = session_.device().record([&] {
-    const auto streams = session_.device().streams();
+    const auto streams = session_.device().streams().first(runners_.size());
     for (std::size_t e = 0; e < streams.size(); ++e) {
       Stream& stream = *streams[e];
       LeafRunner& runner = *runners_[e];

@@ -45,9 +45,9 @@ class Predictor {
   std::span<const float> parameters_;
   std::size_t outputs_;  ///< of a sample
   Loader loader_;
-  LeafRunners runners_;
   std::uint32_t leaves_;           ///< of the data set
   std::uint32_t leaves_in_block_;  ///< in all but the last block
+  LeafRunners runners_;
   std::uint64_t blocks_;
   bool prepared_ = false;  ///< whether the runners have prepared the parameters
   Buffer own_;             ///< outputs of this rank's part of a block, in memory of the device

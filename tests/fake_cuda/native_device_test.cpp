@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -82,6 +83,33 @@ TEST_P(NativeDevice, RunsAProgramOftenAndInEveryOrder) {
     set(1.0F);
     for (int run = 0; run < 3; ++run) program->run();
     EXPECT_EQ(values(), std::vector<float>(count, 29.0F));
+  }
+}
+
+TEST_P(NativeDevice, WorksOnItsStreamsBetweenRunsAndCallsOfTheHost) {
+  const auto several = make_cuda_device(0, GetParam(), 3);
+  const auto streams = several->streams();
+  ASSERT_EQ(streams.size(), 3U);
+  const Buffer each = several->allocate_host(streams.size() * sizeof(float));
+  std::vector<float> at_call;
+  const auto on_each = several->record([&] {
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      for_each(handle_of(*streams[i]), 1, AddOne{each.as<float>() + i});
+    }
+    streams[0]->call([&] { at_call.assign(each.floats().begin(), each.floats().end()); }, Phase::load);
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      for_each(handle_of(*streams[i]), 1, AddOne{each.as<float>() + i});
+    }
+  });
+  const auto on_first =
+      several->record([&] { for_each(handle_of(*streams[0]), streams.size(), Double{each.as<float>()}); });
+  for (const Order order : {Order::late, Order::early, Order::reversed}) {
+    fake_cuda::set_order(order);
+    std::ranges::fill(each.floats(), 0.0F);
+    for (Program* const program : {on_each.get(), on_first.get(), on_each.get()}) program->run();
+    several->copy(nullptr, nullptr, 0);
+    EXPECT_EQ(at_call, std::vector<float>(3, 5.0F));
+    EXPECT_EQ(std::vector<float>(each.floats().begin(), each.floats().end()), std::vector<float>(3, 6.0F));
   }
 }
 

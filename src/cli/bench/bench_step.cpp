@@ -234,7 +234,7 @@ int bench_step(World& world, const BenchOptions& options) {
                    .input = options.input,
                    .augment = options.augment,
                    .reduce = options.reduce,
-                   .execution = options.execution});
+                   .execution = options.kernel_times ? one_stream(options.execution) : options.execution});
   const ResultPrinter printer(options.results, world.rank() == 0);
   trainer.steps(1);
   const double first_step = process_seconds();

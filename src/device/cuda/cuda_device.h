@@ -27,9 +27,10 @@ class CudaDevice : public Device {
 StreamHandle handle_of(const Stream& stream);
 CudaStream& communication_stream(Device& device);
 
-/// Device on GPU `local_rank` modulo the number of visible GPUs, with one stream. `graphs`: whether
-/// recordings become CUDA graphs, instead of being described to the stream anew in each run; does not affect
-/// the result. Throws Error(resource) saying why there is no GPU.
-std::unique_ptr<Device> make_cuda_device(int local_rank = 0, bool graphs = true);
+/// Device on GPU `local_rank` modulo the number of visible GPUs. `graphs`: whether recordings become CUDA
+/// graphs, instead of being described to the streams anew in each run; `streams`: their number, at least 1.
+/// Neither affects the result. Only the first stream makes calls of the host and is filled by uploads. Throws
+/// Error(resource) saying why there is no GPU.
+std::unique_ptr<Device> make_cuda_device(int local_rank = 0, bool graphs = true, std::size_t streams = 1);
 
 }  // namespace lockstep::cuda

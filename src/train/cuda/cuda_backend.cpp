@@ -40,16 +40,28 @@ int reader_threads(const BackendOptions& options) {
   return std::max(1, available_cores(local_rank(options.world), local_size) - 1);
 }
 
+/// Number of streams.
+int streams_of(const ExecutionOptions& execution) {
+  constexpr int usual = 8;
+  return execution.streams > 0 ? execution.streams : usual;
+}
+
 class CudaCompiledGraph final : public CompiledGraph {
  public:
   CudaCompiledGraph(Device& device, DeviceDatasets& datasets, int reader_threads,
                     std::unique_ptr<CudaPlan> plan)
       : device_(device), datasets_(datasets), reader_threads_(reader_threads), plan_(std::move(plan)) {}
 
+  /// Small kernels leave most of a GPU idle, so that several leaves at once take little longer than one, as
+  /// far as there is memory for their workspaces. Samples from the host arrive on the first stream only.
+  std::size_t runners(const Loader& loader, std::uint32_t leaves) override {
+    if (datasets_.find(loader) == nullptr) return 1;
+    compile_for_rest(loader);
+    const std::size_t fit = device_.available_bytes() / 2 / plan_->workspace_bytes();
+    return std::max<std::size_t>(1, std::min({device_.streams().size(), std::size_t{leaves}, fit}));
+  }
   std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) override {
-    // Compiles for the last, smaller micro-batch of the data set, too, before the first one runs.
-    const auto rest = static_cast<int>(loader.dataset().size() % loader.micro_batch());
-    if (rest > 0) plan_->compile_for(rest);
+    compile_for_rest(loader);
     const FeedOptions options{device_, *plan_, loader, reader_threads_};
     const DeviceDataset* dataset = datasets_.find(loader);
     return make_cuda_leaf_runner(
@@ -60,6 +72,12 @@ class CudaCompiledGraph final : public CompiledGraph {
   std::vector<NodeTraffic> traffic() const override { return plan_->traffic(); }
 
  private:
+  /// Compiles for the last, smaller micro-batch of the data set, too, before the first one runs.
+  void compile_for_rest(const Loader& loader) {
+    const auto rest = static_cast<int>(loader.dataset().size() % loader.micro_batch());
+    if (rest > 0) plan_->compile_for(rest);
+  }
+
   Device& device_;
   DeviceDatasets& datasets_;
   int reader_threads_;
@@ -71,7 +89,8 @@ class CudaBackend final : public Backend {
   CudaBackend(const BackendOptions& options, GpuProbe gpu)
       : options_(options),
         gpu_(std::move(gpu)),
-        device_(make_cuda_device(local_rank(options.world), options.execution.cuda_graph)),
+        device_(make_cuda_device(local_rank(options.world), options.execution.cuda_graph,
+                                 static_cast<std::size_t>(streams_of(options.execution)))),
         dnn_(make_cudnn({.time_plans = !options.execution.plan_cache.empty(),
                          .plan_cache = options.execution.plan_cache,
                          .write_plan_cache = options.world == nullptr || options.world->rank() == 0})),

@@ -23,6 +23,9 @@ namespace lockstep {
 class CompiledGraph {
  public:
   virtual ~CompiledGraph() = default;
+  /// Number of runners with which a rank computes `leaves` leaves of `loader`: one for each of the device's
+  /// first streams, at least 1. Does not affect the result.
+  virtual std::size_t runners(const Loader& loader, std::uint32_t leaves) = 0;
   /// Makes a runner for the micro-batches of `loader`, whose steps are those of `log`. Throws
   /// Error(resource).
   virtual std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) = 0;
@@ -46,7 +49,7 @@ class Backend {
   /// Records computing the outcome of the step from the results of all its leaves, added in their order. The
   /// update of this step finds it at concluded() of the table, whose log() moves on to the next step.
   virtual void conclude(Stream& stream, std::span<const LeafResult> results, const StepTable& table) = 0;
-  /// Number of streams that run leaves at the same time.
+  /// Number of threads that compute; CUDA: 1.
   virtual int threads() const = 0;
   /// Name of the processor: an instruction set, or that of a GPU.
   virtual std::string name() const = 0;

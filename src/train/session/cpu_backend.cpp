@@ -101,6 +101,9 @@ class CpuCompiledGraph final : public CompiledGraph {
   CpuCompiledGraph(Device& device, const Graph& graph, const ArenaLayout& layout, const PlanOptions& options,
                    cpu::Level level, DataType dtype)
       : device_(device), plan_(graph, layout, options, level, dtype) {}
+  std::size_t runners(const Loader& /*loader*/, std::uint32_t /*leaves*/) override {
+    return device_.streams().size();
+  }
   std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog /*log*/) override {
     check_workspaces(loader.micro_batch());
     return std::make_unique<CpuLeafRunner>(device_, plan_, loader);

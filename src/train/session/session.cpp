@@ -38,8 +38,8 @@ std::unique_ptr<Communicator> Session::connect_devices() const {
   return make_staged_communicator(*between_hosts_, device());
 }
 
-Assignment Session::assign(std::uint32_t leaves) const {
-  return lockstep::assign(leaves, world_.size(), world_.rank(), static_cast<int>(device().streams().size()),
+Assignment Session::assign(std::uint32_t leaves, std::size_t executors) const {
+  return lockstep::assign(leaves, world_.size(), world_.rank(), static_cast<int>(executors),
                           execution_.rank_weights);
 }
 

@@ -38,8 +38,8 @@ class Session {
   /// Communicator of the ranks that divide the update into slices: all ranks or, with whole sums, this rank
   /// alone, which updates all elements.
   Communicator& owners() const { return alone_ ? *alone_ : between_devices(); }
-  /// Assignment of the leaves of a step, `leaves` in number, to the ranks and to this rank's streams.
-  Assignment assign(std::uint32_t leaves) const;
+  /// Assignment of the leaves of a step, `leaves` in number, to the ranks and to this rank's `executors`.
+  Assignment assign(std::uint32_t leaves, std::size_t executors) const;
 
   /// Allocates an arena of the device. Ranks of a host share it if each element is updated by one rank only;
   /// their steps and evaluations are never so far apart that one rank reads

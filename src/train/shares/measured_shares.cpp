@@ -24,12 +24,11 @@ constexpr std::uint64_t steps_between_changes = 1;
 /// for other shares, seconds in which its executors had a core.
 constexpr std::size_t per_rank = 3;
 
-/// Executors of every rank; 0 if shares stay as they are.
-std::vector<int> gather_executors(const Session& session) {
+/// Executors of every rank, this one's being `own`; 0 if shares stay as they are.
+std::vector<int> gather_executors(const Session& session, std::size_t own) {
   const bool measured = session.execution().shares == ShareRule::measured;
   const bool follows = session.placement().device == DeviceKind::cpu && !(measured && share_cores(session));
-  return all_gather(session.between_hosts(),
-                    follows ? static_cast<int>(session.device().streams().size()) : 0);
+  return all_gather(session.between_hosts(), follows ? static_cast<int>(own) : 0);
 }
 
 /// Plans of sums over hosts with several ranks keep shared memory until the end of the run.
@@ -45,30 +44,31 @@ bool share_cores(const Session& session) {
   return executors > std::thread::hardware_concurrency();
 }
 
-MeasuredShares::MeasuredShares(const Session& session, std::uint32_t leaves, std::size_t elements)
-    : session_(session), rule_(session.execution().shares) {
-  const std::vector<int> executors = gather_executors(session);
-  const bool some_stay = std::ranges::find(executors, 0) != executors.end();
+MeasuredShares::MeasuredShares(const Session& session, std::uint32_t leaves, std::size_t executors,
+                               std::size_t elements)
+    : session_(session), executors_(executors), rule_(session.execution().shares) {
+  const std::vector<int> of_ranks = gather_executors(session, executors_);
+  const bool some_stay = std::ranges::find(of_ranks, 0) != of_ranks.end();
   if (rule_ == ShareRule::equal || some_stay || !can_plan_again(session)) return;
   const std::vector<double>& weights = session.execution().rank_weights;
   // With the ring, bits depend on which leaves a rank sums.
   const bool ranks_keep = !weights.empty() || session.placement().reduce == Reduce::ring;
-  SharePlanner planner(equal_shares(leaves, executors, weights), ranks_keep);
+  SharePlanner planner(equal_shares(leaves, of_ranks, weights), ranks_keep);
   const std::size_t count = planner.shares().leaves.size();
   if (count == 1) return;
   planner_ = std::move(planner);
-  for (const int own : executors) {
+  for (const int own : of_ranks) {
     bytes_.push_back((per_rank + static_cast<std::size_t>(own)) * sizeof(double));
   }
   own_.resize(bytes_[static_cast<std::size_t>(session.world().rank())] / sizeof(double));
-  all_.resize(executors.size() * per_rank + count);
+  all_.resize(of_ranks.size() * per_rank + count);
   measurement_.computing.resize(count);
   // An executor's arenas: PartialSumPlan. Twice as much, as others take memory too.
   arenas_bytes_ = 2 * (own_.size() - per_rank) * (2 + std::bit_width(leaves)) * elements * sizeof(float);
 }
 
 Assignment MeasuredShares::assign(std::uint32_t leaves) const {
-  if (!planner_ || planner_->are_equal()) return session_.assign(leaves);
+  if (!planner_ || planner_->are_equal()) return session_.assign(leaves, executors_);
   return lockstep::assign(leaves, planner_->shares(), session_.world().rank());
 }
 

@@ -19,8 +19,9 @@ bool share_cores(const Session& session);
 /// speeds measured during the run (SharePlanner). Does not affect the result.
 class MeasuredShares {
  public:
-  /// `leaves`: number in a full step. `elements`: size of an arena of gradients. Collective.
-  MeasuredShares(const Session& session, std::uint32_t leaves, std::size_t elements);
+  /// `leaves`: number in a full step. `executors`: those of this rank. `elements`: size of an arena of
+  /// gradients. Collective.
+  MeasuredShares(const Session& session, std::uint32_t leaves, std::size_t executors, std::size_t elements);
 
   Assignment assign(std::uint32_t leaves) const;
 
@@ -33,6 +34,7 @@ class MeasuredShares {
   bool gather(double steps);
 
   const Session& session_;
+  std::size_t executors_;
   ShareRule rule_;
   std::optional<SharePlanner> planner_;  ///< none: shares never change
   std::size_t arenas_bytes_ = 0;         ///< memory that other shares may take on this rank

@@ -4,10 +4,13 @@
 
 namespace lockstep {
 
-LeafRunners make_runners(const Session& session, CompiledGraph& graph, const Loader& loader, StepLog log) {
+LeafRunners make_runners(const Session& session, CompiledGraph& graph, const Loader& loader,
+                         std::uint32_t leaves, StepLog log) {
+  const Assignment assignment = session.assign(leaves, 1);
+  const std::uint32_t own = assignment.executors.back() - assignment.executors.front();
   return session.planned([&] {
     LeafRunners runners;
-    for (std::size_t e = 0; e < session.device().streams().size(); ++e) {
+    for (std::size_t left = graph.runners(loader, own); left > 0; --left) {
       runners.push_back(graph.make_runner(loader, log));
     }
     return runners;
@@ -23,7 +26,7 @@ LeafPass::LeafPass(const Session& session, const LeafRunners& runners, Assignmen
 }
 
 void LeafPass::record(const float* parameters, std::span<const RecordLeaf> stages, Part part) const {
-  const auto streams = device_.streams();
+  const auto streams = device_.streams().first(runners_.size());
   const std::vector<std::uint32_t>& bounds = assignment_.executors;
   for (std::size_t e = 0; e < streams.size(); ++e) {
     if (part.number == 0) runners_[e]->prepare(*streams[e], parameters);

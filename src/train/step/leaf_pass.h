@@ -13,13 +13,13 @@
 
 namespace lockstep {
 
-/// One runner for each stream of a device.
+/// Runners for the first streams of a device, one for each.
 using LeafRunners = std::vector<std::unique_ptr<LeafRunner>>;
 
-/// Makes runners for the micro-batches of `loader`, whose steps are those of `log`. Collective. Throws
-/// Error(resource) on all ranks.
+/// Makes runners for the micro-batches of `loader`, of which a pass over all ranks has at most `leaves`;
+/// their steps are those of `log`. Collective. Throws Error(resource) on all ranks.
 LeafRunners make_runners(const Session& session, CompiledGraph& graph, const Loader& loader,
-                         StepLog log = {});
+                         std::uint32_t leaves, StepLog log = {});
 
 /// Pass over all leaves of a step, or of a data set, by the streams of all ranks: the assignment of the
 /// leaves, and their results on every rank.

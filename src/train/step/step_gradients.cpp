@@ -8,7 +8,8 @@ namespace lockstep {
 
 StepGradients::StepGradients(const Session& session, const ArenaLayout& layout, const Assignment& assignment,
                              const Slices& slices, GradientArenas& arenas)
-    : summation_(session.backend().summation()),
+    : device_(session.device()),
+      summation_(session.backend().summation()),
       whole_sums_(session.placement().whole_sums),
       elements_(layout.elements),
       buckets_(cut_into_buckets(layout.offsets, layout.elements)),
@@ -62,16 +63,22 @@ void StepGradients::record_leaf(Stream& stream, LeafRunner& runner, std::size_t 
       if (begin == end) break;
       summation_.add(stream, arena(addition.into) + begin, arena(addition.from) + begin, end - begin);
     }
-    if (begin > 0) sums_->ready(stream, begin);
+    if (begin > 0) ready(begin);
     end = begin;
   }
 }
 
-/// Parts of the backward pass of a leaf. With whole sums, the last leaf of the rank has several, each of
-/// which completes a bucket, so that the exchange can begin early. With several executors it has one, as the
-/// partial sums of the others may not be final.
+/// On the first stream, whose leaves were recorded first, so that the exchange is beside the other work.
+void StepGradients::ready(std::size_t begin) {
+  const auto streams = device_.streams().first(plans_.size());
+  for (Stream* const other : streams.subspan(1)) streams[0]->wait(other->record());
+  sums_->ready(*streams[0], begin);
+}
+
+/// Parts of the backward pass of a leaf. With whole sums, the last leaf of the rank, which is recorded after
+/// all others, has several, each of which completes a bucket, so that the exchange can begin early.
 std::vector<GradientPart> StepGradients::parts_of_leaf(const LeafRunner& runner, std::uint32_t leaf) const {
-  const bool last = plans_.size() == 1 && leaf + 1 == assignment_.executors.back();
+  const bool last = leaf + 1 == assignment_.executors.back();
   if (!last || !whole_sums_) return {{runner.nodes(), 0}};
   std::vector<GradientPart> joined;
   std::size_t waiting = buckets_.size();  // buckets that are not complete

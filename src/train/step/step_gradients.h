@@ -37,6 +37,10 @@ class StepGradients {
   void grow(const Session& session, GradientArenas& arenas, std::size_t elements) const;
   std::vector<GradientPart> parts_of_leaf(const LeafRunner& runner, std::uint32_t leaf) const;
 
+  /// Declares the elements from `begin` on complete, after all work that was recorded so far.
+  void ready(std::size_t begin);
+
+  Device& device_;
   Summation& summation_;
   bool whole_sums_;
   std::size_t elements_;

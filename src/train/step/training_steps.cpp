@@ -46,14 +46,14 @@ TrainingSteps::TrainingSteps(const Session& session, const Run& run, CompiledGra
                             })),
       loader_(run.train, run.micro_batch(), run.options.input, run.options.augment, run.options.seed),
       table_(session.device(), session.placement().max_steps_at_once, run.options.on_nan == OnNan::stop),
-      runners_(make_runners(session, graph, loader_, table_.log())),
+      runners_(make_runners(session, graph, loader_, loader_.leaves(run.epoch.samples_at(0)), table_.log())),
       updater_(agreed(session.world(),
                       [&] {
                         return std::make_unique<Updater>(
                             session.backend(), session.owners(), run.network.parameters(), run.layout,
                             update_rule(run.options), state.updated(), table_.concluded());
                       })),
-      shares_(session, loader_.leaves(run.epoch.samples_at(0)), run.layout.elements),
+      shares_(session, loader_.leaves(run.epoch.samples_at(0)), runners_.size(), run.layout.elements),
       whole_epoch_(coming_from(0)),
       computing_(runners_.size()) {}
 

@@ -18,7 +18,7 @@ TEST(EvaluationGraphs, HaveALimitedLength) {
   constexpr std::uint32_t samples = 2 * 205 - 1;
   const Synthetic set(samples, {1, 12, 12}, 10);
   const auto network = make_model("mlp:12", set.shape(), set.classes());
-  const ExecutionOptions execution{.device = DeviceKind::cuda};
+  const ExecutionOptions execution{.device = DeviceKind::cuda, .streams = 1};
   const Session session(world(), find_placement(world(), execution, Reduce::canonical), execution);
   const ArenaLayout layout = layout_arena(network->parameters());
   const auto graph =

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "device/cuda/native/check.h"
 #include "device/cuda/native/streams.h"
@@ -27,9 +27,13 @@ int device_count() {
 
 class NativeDevice final : public CudaDevice {
  public:
-  NativeDevice(int local_rank, bool graphs)
+  NativeDevice(int local_rank, bool graphs, std::size_t streams)
       : device_(local_rank % device_count()), stream_(events_, select(device_, graphs)) {
-    streams_[0] = &stream_;
+    while (streams_.size() < streams) {
+      branches_.push_back(std::make_unique<OrderedStream>(events_, make_stream()));
+      stream_.add_branch(*branches_.back());
+      streams_.push_back(branches_.back().get());
+    }
   }
 
   Buffer allocate(std::size_t bytes) override {
@@ -113,7 +117,8 @@ class NativeDevice final : public CudaDevice {
   RecordingStream stream_;
   OrderedStream communication_{events_, make_stream_of_highest_priority()};
   StreamOwner copies_ = make_stream();  ///< for immediate copies, also while stream_ is recording
-  std::array<Stream*, 1> streams_{};
+  std::vector<std::unique_ptr<OrderedStream>> branches_;
+  std::vector<Stream*> streams_{&stream_};  ///< with the branches
 };
 
 }  // namespace
@@ -124,8 +129,8 @@ CudaStream& communication_stream(Device& device) {
 
 StreamHandle handle_of(const Stream& stream) { return static_cast<const CudaStream&>(stream).handle(); }
 
-std::unique_ptr<Device> make_cuda_device(int local_rank, bool graphs) {
-  return std::make_unique<NativeDevice>(local_rank, graphs);
+std::unique_ptr<Device> make_cuda_device(int local_rank, bool graphs, std::size_t streams) {
+  return std::make_unique<NativeDevice>(local_rank, graphs, streams);
 }
 
 }  // namespace lockstep::cuda

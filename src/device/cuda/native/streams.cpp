@@ -85,7 +85,9 @@ class RecordingStream::EagerProgram final : public Program {
   void run() override {
     stream_.events().reuse();
     stream_.begin_part();
+    stream_.fork();
     describe_();
+    stream_.join();
     if (KernelTimes* const times = KernelTimes::of_thread()) times->end_program();
   }
 
@@ -109,9 +111,22 @@ void RecordingStream::add_call(HostCall call) {
 }
 
 void RecordingStream::make_call(const HostCall& call) {
+  if (!graphs_) join();
   if (!call.at_submission) synchronize();
   call.work();
-  if (!graphs_) begin_part();
+  if (graphs_) return;
+  begin_part();
+  fork();
+}
+
+void RecordingStream::fork() {
+  if (branches_.empty()) return;
+  const Event here = record();
+  for (OrderedStream* const branch : branches_) branch->wait(here);
+}
+
+void RecordingStream::join() {
+  for (OrderedStream* const branch : branches_) wait(branch->record());
 }
 
 void RecordingStream::begin_part() {
@@ -171,10 +186,12 @@ void RecordingStream::abandon() noexcept {
 /// launch; neither is part of the capture.
 void RecordingStream::begin_capture() {
   check_cuda(cudaStreamBeginCapture(handle(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
+  fork();
 }
 
 /// Nodes keep the priority of the stream that they were captured on, not that of the launch.
 void RecordingStream::end_capture() {
+  join();
   cudaGraph_t raw = nullptr;
   check_cuda(cudaStreamEndCapture(handle(), &raw), "cudaStreamEndCapture");
   const GraphOwner graph(raw);

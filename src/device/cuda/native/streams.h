@@ -68,6 +68,11 @@ class RecordingStream final : public OrderedStream {
   void synchronize(cudaStream_t stream);
   void while_waiting(std::function<void()> look) { look_ = std::move(look); }
 
+  /// Makes `branch`, which outlives the recordings, a stream that works beside this one. In each run its work
+  /// starts after what was submitted before the run, and this stream waits for it at the end; likewise around
+  /// calls of the host.
+  void add_branch(OrderedStream& branch) { branches_.push_back(&branch); }
+
   bool recording() const { return recording_; }
   /// Implements Device::record; the program refers to this stream.
   std::unique_ptr<Program> make_program(std::function<void()> describe);
@@ -88,6 +93,10 @@ class RecordingStream final : public OrderedStream {
   void begin_part();
   static void end_part();
 
+  /// Makes the branches start after the work of this stream.
+  void fork();
+  /// Makes this stream wait for the work of the branches.
+  void join();
   void begin_capture();
   void end_capture();
   /// Ends a recording after an exception.
@@ -97,6 +106,7 @@ class RecordingStream final : public OrderedStream {
   bool recording_ = false;
   std::function<void()> look_;
   std::vector<Part> parts_;
+  std::vector<OrderedStream*> branches_;
 };
 
 }  // namespace lockstep::cuda
