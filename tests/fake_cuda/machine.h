@@ -83,6 +83,7 @@ struct StreamState {
 struct EventState {
   bool recorded = false, timing = true;
   double recorded_at = 0.0;  ///< by the clock
+  int busy_answers = 0;      ///< to queries since it was recorded
   std::shared_ptr<Task> task;
   std::shared_ptr<Capture> capture;
   std::set<std::size_t> nodes;

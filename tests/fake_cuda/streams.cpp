@@ -146,6 +146,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     if (state->capture && state->capture->invalid) return cudaErrorStreamCaptureInvalidated;
     what->recorded = true;
     what->recorded_at = all.clock();
+    what->busy_answers = 0;
     what->capture = state->capture;
     what->nodes = state->ends;
     what->task = state->capture ? nullptr : state->last;
@@ -166,14 +167,16 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return fake::call("cudaEventQuery", [&](fake::Machine& all, auto&) {
+  return fake::call("cudaEventQuery", [&](fake::Machine& all, auto& lock) {
     fake::EventState* what = all.find(all.events, event, "cudaEventQuery");
     if (what == nullptr) return cudaErrorInvalidResourceHandle;
     if (what->capture) {
       what->capture->invalid = true;
       return cudaErrorCapturedEvent;
     }
-    return what->task && what->task->state != fake::Task::State::done ? cudaErrorNotReady : cudaSuccess;
+    if (!what->task || what->task->state == fake::Task::State::done) return cudaSuccess;
+    if (what->busy_answers++ < busy_answers) return cudaErrorNotReady;
+    return all.run(lock, what->task);
   });
 }
 

@@ -64,8 +64,8 @@ class RecordingStream::GraphProgram final : public Program {
 
   void run() override {
     for (const Part& part : parts_) {
-      if (const auto* graph = std::get_if<ExecutableGraphOwner>(&part)) {
-        check_cuda(cudaGraphLaunch(graph->get(), stream_.handle()), "cudaGraphLaunch");
+      if (const auto* graph = std::get_if<SubmittedGraph>(&part)) {
+        stream_.submit(*graph);
       } else {
         stream_.make_call(std::get<HostCall>(part));
       }
@@ -136,21 +136,40 @@ void RecordingStream::end_part() {
   if (KernelTimes* const times = KernelTimes::of_thread()) times->end_part();
 }
 
-/// Calls `look_` while it waits, because the work may depend on other ranks.
+/// Waits until few enough nodes are submitted that the driver has room for them: otherwise it would use the
+/// host's processor in a busy wait for half of the time, as measured with 9,000 nodes of ResNet-18.
+void RecordingStream::submit(const SubmittedGraph& graph) {
+  constexpr std::size_t between_marks = 256;
+  check_cuda(cudaGraphLaunch(graph.graph.get(), handle()), "cudaGraphLaunch");
+  submitted_ += graph.nodes;
+  if (submitted_ < between_marks) return;
+  submitted_ = 0;
+  check_cuda(cudaEventRecord(marks_[marks_made_++ % marks_.size()].get(), handle()), "cudaEventRecord");
+  const EventOwner& oldest = marks_[marks_made_ % marks_.size()];
+  if (marks_made_ < marks_.size()) return;
+  wait_until_done([&] { return cudaEventQuery(oldest.get()); }, "cudaEventQuery");
+}
+
 void RecordingStream::synchronize(cudaStream_t stream) {
   end_part();
   if (!look_) return check_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  wait_until_done([&] { return cudaStreamQuery(stream); }, "cudaStreamQuery");
+}
+
+/// Calls `look_` while it waits, because the work may depend on other ranks.
+template <class Query>
+void RecordingStream::wait_until_done(const Query& query, const char* what) {
   constexpr unsigned yields = 64;
   for (unsigned polls = 1;; ++polls) {
-    const cudaError_t code = cudaStreamQuery(stream);
-    if (code != cudaErrorNotReady) return check_cuda(code, "cudaStreamQuery");
+    const cudaError_t code = query();
+    if (code != cudaErrorNotReady) return check_cuda(code, what);
     cudaGetLastError();  // clears the answer, which some runtimes return from later calls
     if (polls < yields) {
       sched_yield();
     } else {
       usleep(50);
     }
-    if (polls % yields == 0) look_();
+    if (look_ && polls % yields == 0) look_();
   }
 }
 
@@ -201,7 +220,7 @@ void RecordingStream::end_capture() {
   cudaGraphExec_t executable = nullptr;
   check_cuda(cudaGraphInstantiate(&executable, graph.get(), cudaGraphInstantiateFlagUseNodePriority),
              "cudaGraphInstantiate");
-  parts_.emplace_back(ExecutableGraphOwner(executable));
+  parts_.emplace_back(SubmittedGraph{ExecutableGraphOwner(executable), nodes});
 }
 
 }  // namespace lockstep::cuda

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <variant>
@@ -78,15 +80,22 @@ class RecordingStream final : public OrderedStream {
   std::unique_ptr<Program> make_program(std::function<void()> describe);
 
  private:
+  struct SubmittedGraph {
+    ExecutableGraphOwner graph;
+    std::size_t nodes;
+  };
   /// Part of a program.
   struct HostCall {
     std::function<void()> work;
     bool at_submission;  ///< false: when all earlier work is done
   };
-  using Part = std::variant<ExecutableGraphOwner, HostCall>;
+  using Part = std::variant<SubmittedGraph, HostCall>;
   class GraphProgram;
   class EagerProgram;
 
+  void submit(const SubmittedGraph& graph);
+  template <class Query>
+  void wait_until_done(const Query& query, const char* what);
   void add_call(HostCall call);
   void make_call(const HostCall& call);
   // Launches that are measured are submitted in parts, between waits of the host.
@@ -107,6 +116,9 @@ class RecordingStream final : public OrderedStream {
   std::function<void()> look_;
   std::vector<Part> parts_;
   std::vector<OrderedStream*> branches_;
+  std::size_t submitted_ = 0;  ///< nodes since the last mark
+  std::size_t marks_made_ = 0;
+  std::array<EventOwner, 2> marks_ = {make_event(), make_event()};  ///< in turn, after submitted graphs
 };
 
 }  // namespace lockstep::cuda
