@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "ops/cuda/dnn/depthwise.h"
 #include "ops/cuda/dnn/problems.h"
+#include "ops/cuda/kernels/depthwise.h"
 #include "ops/cuda/kernels/element_wise.h"
 #include "ops/cuda/kernels/parameters/column_sum.h"
 #include "ops/cuda/kernels/pool_epilogue.h"
@@ -152,13 +154,14 @@ ConvolutionLayer layer_of(const OpRequest& request, int groups, bool bias) {
 
 /// Compiles the library's operations; returns the bytes of its workspace.
 std::size_t compile(const OpRequest& request, ConvolutionLayer& conv) {
-  conv.forward = request.dnn.conv_forward(conv.problem, conv.bias, conv.relu);
+  Dnn& dnn = is_depthwise(conv.problem) ? depthwise_convolutions() : request.dnn;
+  conv.forward = dnn.conv_forward(conv.problem, conv.bias, conv.relu);
   std::size_t bytes = conv.forward->workspace_bytes();
   if (!request.training) return bytes;
-  conv.backward_weights = request.dnn.conv_backward_weights(conv.problem);
+  conv.backward_weights = dnn.conv_backward_weights(conv.problem);
   bytes = std::max(bytes, conv.backward_weights->workspace_bytes());
   if (!request.input_gradient) return bytes;
-  conv.backward_data = request.dnn.conv_backward_data(conv.problem);
+  conv.backward_data = dnn.conv_backward_data(conv.problem);
   return std::max(bytes, conv.backward_data->workspace_bytes());
 }
 

@@ -64,6 +64,20 @@ LOCKSTEP_HD inline PackPlace place_of(std::size_t index, unsigned packs, unsigne
   return {all % packs, pixel % width, line % height, line / height};
 }
 
+/// Sizes of images [sample][row][column][pack].
+struct PackedImages {
+  unsigned height;
+  unsigned width;
+  unsigned packs;
+
+  LOCKSTEP_HD PackPlace place(std::size_t index) const { return place_of(index, packs, width, height); }
+  /// Index of the pack `at.pack` of pixel (row, column) of the sample `at.sample`.
+  LOCKSTEP_HD std::size_t index(const PackPlace& at, int row, int column) const {
+    const unsigned line = at.sample * height + static_cast<unsigned>(row);
+    return (line * width + static_cast<unsigned>(column)) * packs + at.pack;
+  }
+};
+
 /// Calls run with a value of the C++ type in which activations of `type` are stored.
 template <class Run>
 void with_stored(Type type, const Run& run) {

@@ -9,19 +9,6 @@
 namespace lockstep::cuda {
 namespace {
 
-struct PackedImages {
-  unsigned height;
-  unsigned width;
-  unsigned packs;
-
-  LOCKSTEP_HD PackPlace place(std::size_t index) const { return place_of(index, packs, width, height); }
-  /// Index of the pack `at.pack` of pixel (row, column) of the sample `at.sample`.
-  LOCKSTEP_HD std::size_t index(const PackPlace& at, int row, int column) const {
-    const unsigned line = at.sample * height + static_cast<unsigned>(row);
-    return (line * width + static_cast<unsigned>(column)) * packs + at.pack;
-  }
-};
-
 /// A task in the form that kernels take.
 struct Pool {
   explicit Pool(const PoolTask& task)
