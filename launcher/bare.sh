@@ -117,4 +117,11 @@ copy_sources "$folder/root/lockstep"
 say "fresh system ($release): $((SECONDS - started)) s"
 run_inside "$folder" "${@:---quick}" &  # in the background, so that a signal is handled at once
 inside=$!
-wait "$inside"
+status=0
+wait "$inside" || status=$?
+if ((status != 0)); then
+  mkdir -p "$logs"
+  rm -rf "${logs:?}/bare-$release"
+  if cp -r "$folder/root/lockstep/build/logs" "$logs/bare-$release"; then say "logs: $logs/bare-$release"; fi
+  exit "$status"
+fi
