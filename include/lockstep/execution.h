@@ -111,8 +111,9 @@ void visit(O& options, Visitor&& field) {
              },
          .device = "cuda"});
   field(streams, {.name = "streams",
-                  .help = "micro-batches that a GPU computes at the same time, as far as its memory allows "
-                          "and if the samples are in it; does not affect the result",
+                  .help = "micro-batches that a GPU computes at the same time, or as many as fit into a "
+                          "quarter of its free memory; one if the host reads the samples. Does not affect "
+                          "the result",
                   .range = {.min = 1, .max = 64},
                   .scope = Scope::local,
                   .device = "cuda",

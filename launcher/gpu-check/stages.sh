@@ -318,9 +318,13 @@ stage_digests() {
   if use "$large bf16, other runs" "$large" bf16; then
     compare_digest attempt "$large bf16, one micro-batch at a time" 30 "${train_large[@]}" \
       --max-steps "$steps_digest" --streams 1
-    attempt "$large bf16, the first half" 30 "${train_large[@]}" --max-steps $((steps_digest / 2)) --run-dir "$logs/run" &&
+    if attempt "$large bf16, the first half" 30 "${train_large[@]}" --max-steps $((steps_digest / 2)) \
+      --run-dir "$logs/run"; then
       compare_digest attempt "$large bf16, resumed" 30 "$lockstep" train --resume "$logs/run" --quiet \
         --max-steps "$steps_digest"
+    else
+      missing=$((missing + 1))
+    fi
     rm -rf "$logs/run"
   fi
   [[ -n $expected ]] || missing=$((missing + 1))

@@ -40,8 +40,9 @@ class Stream {
  public:
   virtual ~Stream() = default;
   /// Adds a call of `work` on the host, in each run, after all earlier work of the stream is done. CPU: on
-  /// the stream's thread; CPU kernels are run in this way. CUDA: the GPU is idle meanwhile. `phase`: its time
-  /// is added to this phase. Throws Error(internal) outside a recording.
+  /// the stream's thread; CPU kernels are run in this way. CUDA: on the first stream only, which then waits
+  /// for all of them; the GPU is idle meanwhile. `phase`: its time is added to this phase. Throws
+  /// Error(internal) outside a recording.
   virtual void call(std::function<void()> work, Phase phase) = 0;
   /// Returns the point after all work that has been added so far.
   virtual Event record() = 0;
@@ -133,7 +134,7 @@ class Device {
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   /// Records a copy in the stream's order. Memory of the host must come from allocate_host or mirror.
   virtual void copy(Stream& stream, void* to, const void* from, std::size_t bytes) = 0;
-  /// Memory of this device for fills by one of its streams.
+  /// Memory of this device for fills by one of its streams; CUDA: by the first one.
   virtual std::unique_ptr<Upload> make_upload(std::size_t bytes);
   virtual std::span<Stream* const> streams() = 0;
   /// Work of the streams at this moment, if the host knows it. Safe from any thread.

@@ -20,8 +20,8 @@ class LocalMerge {
   /// Merged partial sums: the cover of the rank's leaves.
   const std::vector<Partial>& results() const { return results_; }
 
-  /// Records merging the elements from `begin` to those that the last call in this step merged; 0 ends the
-  /// step.
+  /// Records merging the elements from `begin` to those that the last call in this step merged. `begin`
+  /// descends within a step and is 0 in its last call.
   void record(Stream& stream, Summation& summation, std::size_t begin);
 
  private:

@@ -134,7 +134,7 @@ std::optional<Evaluation> Evaluator::run(const Rounds& rounds, const std::functi
       copy(&last, std::min(pass_.results().size(), 1UL) * sizeof last);
       if (!should_continue()) return std::nullopt;
     }
-    for (const auto& program : round) program->run();
+    for (const auto& program : round) session_.run(*program);
   }
   copy(results_.data(), pass_.results().size_bytes());
   Evaluation evaluation = evaluation_of(outcome_of(results_), loader_.dataset());

@@ -150,7 +150,7 @@ void Predictor::compute(const Leaves& leaves) {
     }
     for (std::size_t e = 1; e < streams.size(); ++e) streams[0]->wait(streams[e]->record());
   });
-  program->run();
+  session_.run(*program);
   prepared_ = true;
   const InCollective waiting(watch_of(session_.world()), Collective::device, Group::alone);
   on_host_->fetch();

@@ -145,6 +145,20 @@ TEST_P(NativeDevice, LooksWhileItWaits) {
   device->while_waiting({});
 }
 
+TEST_P(NativeDevice, WaitsWhileMuchIsSubmitted) {
+  const auto program = device->record([&] {
+    for (int i = 0; i < 200; ++i) for_each(handle(), count, AddOne{memory.as<float>()});
+  });
+  int looks = 0;
+  device->while_waiting([&] { ++looks; });
+  for (int run = 0; run < 3; ++run) program->run();
+  EXPECT_EQ(looks, 0) << "600 kernels are few";
+  for (int run = 0; run < 5; ++run) program->run();
+  EXPECT_EQ(looks > 0, GetParam()) << "1,600 are many, in graphs";
+  device->while_waiting({});
+  EXPECT_EQ(values(), std::vector<float>(count, 1600.0F));
+}
+
 TEST_P(NativeDevice, UsesTheEventsOfARecordingAgain) {
   const auto describe = [&] {
     for (int i = 0; i < 3; ++i) side.wait(stream.record());

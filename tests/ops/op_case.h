@@ -134,6 +134,12 @@ inline std::vector<OpCase> depthwise_cases() {
                 {.kernel = 5, .stride = 3, .padding = 1, .dilation = 2, .groups = 3, .relu = true}),
       conv_case("DepthwiseBands", {2, 40, 130}, 2, {.padding = 1, .groups = 2, .relu = true}),
       conv_case("DepthwisePixel", {2, 1, 1}, 2, {.stride = 2, .padding = 1, .groups = 2}),
+      conv_case("DepthwiseWide", {24, 9, 10}, 24, {.padding = 1, .groups = 24}),
+      conv_case("DepthwiseWideStrided", {40, 8, 11}, 40,
+                {.stride = 2, .padding = 1, .groups = 40, .bias = false}),
+      conv_case("DepthwiseOfSeven", {9, 10, 8}, 9, {.kernel = 7, .padding = 3, .groups = 9, .bias = false}),
+      conv_case("DepthwiseDilatedByTwo", {9, 12, 11}, 9, {.padding = 2, .dilation = 2, .groups = 9}),
+      conv_case("DepthwiseOfOnePadded", {3, 5, 6}, 3, {.kernel = 1, .padding = 1, .groups = 3}),
       conv_case("DepthwiseSeven", {4, 7, 7}, 4, {.padding = 1, .groups = 4, .bias = false, .first = true}),
   };
 }

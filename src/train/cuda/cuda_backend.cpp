@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
@@ -40,7 +41,7 @@ int reader_threads(const BackendOptions& options) {
   return std::max(1, available_cores(local_rank(options.world), local_size) - 1);
 }
 
-/// Number of streams.
+/// Number of streams of a device: with more than 8, steps of LeNet and ResNet-18 take as long (H200).
 int streams_of(const ExecutionOptions& execution) {
   constexpr int usual = 8;
   return execution.streams > 0 ? execution.streams : usual;
@@ -48,16 +49,22 @@ int streams_of(const ExecutionOptions& execution) {
 
 class CudaCompiledGraph final : public CompiledGraph {
  public:
-  CudaCompiledGraph(Device& device, DeviceDatasets& datasets, int reader_threads,
-                    std::unique_ptr<CudaPlan> plan)
-      : device_(device), datasets_(datasets), reader_threads_(reader_threads), plan_(std::move(plan)) {}
+  CudaCompiledGraph(Device& device, DeviceDatasets& datasets, int reader_threads, bool training,
+                    std::size_t elements, std::unique_ptr<CudaPlan> plan)
+      : device_(device),
+        datasets_(datasets),
+        reader_threads_(reader_threads),
+        training_(training),
+        elements_(elements),
+        plan_(std::move(plan)) {}
 
-  /// Small kernels leave most of a GPU idle, so that several leaves at once take little longer than one, as
-  /// far as there is memory for their workspaces. Samples from the host arrive on the first stream only.
+  /// Small kernels leave most of a GPU idle, so that several leaves at once take little longer than one. As
+  /// many are computed as fit into a quarter of the free memory: large leaves gain little, and evaluations
+  /// and other ranks take memory later. Samples from the host arrive on the first stream only.
   std::size_t runners(const Loader& loader, std::uint32_t leaves) override {
     if (datasets_.find(loader) == nullptr) return 1;
     compile_for_rest(loader);
-    const std::size_t fit = device_.available_bytes() / 2 / plan_->workspace_bytes();
+    const std::size_t fit = device_.available_bytes() / 4 / (plan_->workspace_bytes() + arenas_bytes(leaves));
     return std::max<std::size_t>(1, std::min({device_.streams().size(), std::size_t{leaves}, fit}));
   }
   std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) override {
@@ -78,9 +85,16 @@ class CudaCompiledGraph final : public CompiledGraph {
     if (rest > 0) plan_->compile_for(rest);
   }
 
+  /// Upper bound for the arenas of a stream's gradients (PartialSumPlan).
+  std::size_t arenas_bytes(std::uint32_t leaves) const {
+    return training_ ? (1 + std::bit_width(leaves)) * elements_ * sizeof(float) : 0;
+  }
+
   Device& device_;
   DeviceDatasets& datasets_;
   int reader_threads_;
+  bool training_;
+  std::size_t elements_;  ///< of an arena
   std::unique_ptr<CudaPlan> plan_;
 };
 
@@ -104,7 +118,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                          const PlanOptions& options) override {
     return std::make_unique<CudaCompiledGraph>(
-        *device_, datasets_, reader_threads(options_),
+        *device_, datasets_, reader_threads(options_), options.training, layout.elements,
         std::make_unique<CudaPlan>(graph, layout, options, type_of(options_.execution.dtype), *dnn_));
   }
 

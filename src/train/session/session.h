@@ -41,6 +41,13 @@ class Session {
   /// Assignment of the leaves of a step, `leaves` in number, to the ranks and to this rank's `executors`.
   Assignment assign(std::uint32_t leaves, std::size_t executors) const;
 
+  /// Runs `program`, and tells the watchdog that it may wait: with NCCL, kernels that were submitted before
+  /// may wait for other ranks, and the host waits until few enough are left.
+  void run(Program& program) const {
+    if (!placement_.nccl) return program.run();
+    watched_.watch.during(Collective::device, Group::alone, 0, [&] { program.run(); });
+  }
+
   /// Allocates an arena of the device. Ranks of a host share it if each element is updated by one rank only;
   /// their steps and evaluations are never so far apart that one rank reads
   /// an element while another updates it. Collective. Throws Error(resource) on all ranks.

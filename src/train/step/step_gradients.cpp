@@ -68,7 +68,8 @@ void StepGradients::record_leaf(Stream& stream, LeafRunner& runner, std::size_t 
   }
 }
 
-/// On the first stream, whose leaves were recorded first, so that the exchange is beside the other work.
+/// The first stream waits for all work so far and starts the exchange, which then runs beside the rest of the
+/// last leaf's backward pass. Its own leaves were recorded before, so the wait delays none of them.
 void StepGradients::ready(std::size_t begin) {
   const auto streams = device_.streams().first(plans_.size());
   for (Stream* const other : streams.subspan(1)) streams[0]->wait(other->record());

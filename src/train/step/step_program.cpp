@@ -7,7 +7,7 @@ namespace lockstep {
 
 StepProgram::StepProgram(const Session& session, LeafPass pass, StepGradients gradients, Updater& updater,
                          const StepTable& table, std::uint64_t rounds)
-    : pass_(std::move(pass)), gradients_(std::move(gradients)) {
+    : session_(session), pass_(std::move(pass)), gradients_(std::move(gradients)) {
   const float* const parameters = updater.parameters();
   const std::array<LeafPass::RecordLeaf, 2> stages = {
       [this, parameters](Stream& stream, LeafRunner& runner, std::size_t /*executor*/, std::uint32_t leaf) {
@@ -34,7 +34,7 @@ StepProgram::StepProgram(const Session& session, LeafPass pass, StepGradients gr
 bool StepProgram::run(const std::function<bool()>& should_continue) {
   for (std::size_t round = 0; round < programs_.size(); ++round) {
     if (round > 0 && should_continue && !should_continue()) return false;
-    programs_[round]->run();
+    session_.run(*programs_[round]);
   }
   return true;
 }

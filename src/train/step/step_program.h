@@ -32,6 +32,7 @@ class StepProgram {
   std::uint64_t rounds() const { return programs_.size(); }
 
  private:
+  const Session& session_;
   LeafPass pass_;
   StepGradients gradients_;
   std::vector<std::unique_ptr<Program>> programs_;  ///< one for each round

@@ -47,8 +47,8 @@ struct ConvProblem {
   bool operator==(const ConvProblem&) const = default;
 };
 
-/// A compiled operation of a library. Immutable; streams can use it at the same time, with a workspace each.
-/// Gives the same bits in every run on one type of GPU.
+/// A compiled convolution. Immutable; streams can use it at the same time, with a workspace each. Gives the
+/// same bits in every run on one type of GPU.
 class DnnOperation {
  public:
   virtual ~DnnOperation() = default;

@@ -197,7 +197,7 @@ std::size_t weights_of(const ConvProblem& problem) {
 /// Sums over a chunk for a pack of channels and `columns` adjacent columns of a kernel row.
 template <class T, class Conv>
 struct WeightSums {
-  static constexpr int columns = Conv::kernel_size == 3 ? 3 : 1;  // more would not fit into shared memory
+  static constexpr int columns = Conv::kernel_size == 3 ? 3 : 1;       // more take too much shared memory
   static constexpr bool has_room = Conv::step == 1 && sizeof(T) == 2;  ///< for longer strips, in registers
   static constexpr int length = Conv::kernel_size == 0 ? 1 : has_room ? 4 : 2;  ///< of a strip
   static constexpr int reach = (length - 1) * Conv::step + columns;
