@@ -74,32 +74,10 @@ struct ExecutionOptions {
   bool operator==(const ExecutionOptions&) const = default;
 };
 
-template <OptionsOf<ExecutionOptions> O, class Visitor>
-void visit(O& options, Visitor&& field) {
-  auto& [device, dtype, threads, simd, cuda_graph, streams, steps_at_once, plan_cache, transport,
-         rank_weights, shares, watchdog, hang_limit] = options;
-  // Ranks with different shares of the work may have different devices.
-  const bool mixed = !rank_weights.empty();
-  field(device,
-        {.name = "device",
-         .help =
-             "device that ranks compute on; auto: CUDA if each rank can have a GPU of its own, else the CPU",
-         .group = "Execution",
-         .scope = mixed ? Scope::local : Scope::result});
-  field(dtype,
-        {.name = "dtype",
-         .help = "data type of stored activations and of products in convolutions and linear layers; sums "
-                 "and parameters are fp32; tf32: CUDA only"});
-  field(threads, {.name = "threads",
-                  .help = "threads of each rank: on the CPU they compute; on CUDA they read those samples "
-                          "that are not in GPU memory; auto shares the cores of a host among its ranks",
-                  .range = {.min = 1, .max = 4096},
-                  .scope = Scope::local,
-                  .zero = "auto"});
-  field(simd, {.name = "simd",
-               .help = "vector instructions; does not affect the result",
-               .scope = Scope::local,
-               .device = "cpu"});
+/// Options that only GPUs have, as a part of visit.
+template <class Visitor>
+void visit_gpu_options(auto& cuda_graph, auto& streams, auto& steps_at_once, auto& plan_cache,
+                       Visitor&& field) {
   field(cuda_graph,
         {.name = "cuda-graph",
          .help =
@@ -129,6 +107,35 @@ void visit(O& options, Visitor&& field) {
                      .placeholder = "FILE",
                      .scope = Scope::protocol,
                      .device = "cuda"});
+}
+
+template <OptionsOf<ExecutionOptions> O, class Visitor>
+void visit(O& options, Visitor&& field) {
+  auto& [device, dtype, threads, simd, cuda_graph, streams, steps_at_once, plan_cache, transport,
+         rank_weights, shares, watchdog, hang_limit] = options;
+  // Ranks with different shares of the work may have different devices.
+  const bool mixed = !rank_weights.empty();
+  field(device,
+        {.name = "device",
+         .help =
+             "device that ranks compute on; auto: CUDA if each rank can have a GPU of its own, else the CPU",
+         .group = "Execution",
+         .scope = mixed ? Scope::local : Scope::result});
+  field(dtype,
+        {.name = "dtype",
+         .help = "data type of stored activations and of products in convolutions and linear layers; sums "
+                 "and parameters are fp32; tf32: CUDA only"});
+  field(threads, {.name = "threads",
+                  .help = "threads of each rank: on the CPU they compute; on CUDA they read those samples "
+                          "that are not in GPU memory; auto shares the cores of a host among its ranks",
+                  .range = {.min = 1, .max = 4096},
+                  .scope = Scope::local,
+                  .zero = "auto"});
+  field(simd, {.name = "simd",
+               .help = "vector instructions; does not affect the result",
+               .scope = Scope::local,
+               .device = "cpu"});
+  visit_gpu_options(cuda_graph, streams, steps_at_once, plan_cache, field);
   field(rank_weights, {.name = "rank-weights",
                        .help = "relative share of the work of each rank, for ranks of different speeds; does "
                                "not affect the result; without it: --shares decides",

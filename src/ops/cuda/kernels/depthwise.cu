@@ -1,5 +1,6 @@
 #include "ops/cuda/kernels/depthwise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -14,7 +15,7 @@ namespace {
 template <int size, int known_stride>
 struct Depthwise {
   static constexpr int kernel_size = size;
-  static constexpr int step = known_stride > 0 ? known_stride : 1;
+  static constexpr int step = std::max(known_stride, 1);
   static constexpr bool has_stride_1 = known_stride == 1;
 
   explicit Depthwise(const ConvProblem& problem)
@@ -189,7 +190,7 @@ constexpr unsigned weight_chunk = 2048;
 /// Maximum number of adjacent packs that a row of threads reads together.
 constexpr unsigned weight_lanes = 4;
 
-std::size_t weights_of(const ConvProblem& problem) {
+std::size_t weight_count(const ConvProblem& problem) {
   return static_cast<std::size_t>(problem.out_channels) * static_cast<std::size_t>(problem.kernel) *
          static_cast<std::size_t>(problem.kernel);
 }
@@ -328,7 +329,7 @@ std::size_t packs_in(const PackedImages& images, int samples) {
 template <class T>
 const Pack<float>* arrange_weights(StreamHandle stream, const ConvProblem& problem, const void* weight,
                                    bool opposite, void* workspace) {
-  for_each(stream, weights_of(problem),
+  for_each(stream, weight_count(problem),
            ArrangeWeights<T>{.channels = static_cast<unsigned>(problem.out_channels),
                              .taps = static_cast<unsigned>(problem.kernel * problem.kernel),
                              .opposite = opposite,
@@ -380,7 +381,7 @@ bool is_depthwise(const ConvProblem& problem) {
 }
 
 std::size_t depthwise_forward_workspace(const ConvProblem& problem) {
-  return weights_of(problem) * sizeof(float);
+  return weight_count(problem) * sizeof(float);
 }
 
 void depthwise_forward(StreamHandle stream, const ConvProblem& problem, const void* input, const void* weight,
@@ -416,7 +417,7 @@ std::size_t depthwise_backward_weights_workspace(const ConvProblem& problem) {
   const std::size_t pixels = static_cast<std::size_t>(problem.samples) *
                              static_cast<std::size_t>(problem.out_height) *
                              static_cast<std::size_t>(problem.out_width);
-  return chunks_of(pixels) * weights_of(problem) * sizeof(float);
+  return chunks_of(pixels) * weight_count(problem) * sizeof(float);
 }
 
 void depthwise_backward_weights(StreamHandle stream, const ConvProblem& problem, const void* input,
@@ -425,8 +426,8 @@ void depthwise_backward_weights(StreamHandle stream, const ConvProblem& problem,
     const auto sums = weight_sums<T>(problem, conv, input, grad_output, workspace);
     const std::size_t chunks = chunks_of(sums.strips_in_all);
     for_each_row(stream, chunks * sums.groups * sums.tap_sets, sums);
-    for_each(stream, weights_of(problem),
-             AddWeightSums<T>{weights_of(problem), chunks, static_cast<const float*>(workspace),
+    for_each(stream, weight_count(problem),
+             AddWeightSums<T>{weight_count(problem), chunks, static_cast<const float*>(workspace),
                               static_cast<T*>(grad_weight)});
   });
 }
