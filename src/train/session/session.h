@@ -41,8 +41,8 @@ class Session {
   /// Assignment of the leaves of a step, `leaves` in number, to the ranks and to this rank's `executors`.
   Assignment assign(std::uint32_t leaves, std::size_t executors) const;
 
-  /// Runs `program`, and tells the watchdog that it may wait: with NCCL, kernels that were submitted before
-  /// may wait for other ranks, and the host waits until few enough are left.
+  /// Runs `program`. With NCCL, the watchdog counts the time as waiting for the GPU: the host may have to
+  /// wait until earlier kernels have run, and these may wait for other ranks.
   void run(Program& program) const {
     if (!placement_.nccl) return program.run();
     watched_.watch.during(Collective::device, Group::alone, 0, [&] { program.run(); });

@@ -19,8 +19,8 @@ bool share_cores(const Session& session);
 /// speeds measured during the run (SharePlanner). Does not affect the result.
 class MeasuredShares {
  public:
-  /// `leaves`: number in a full step. `executors`: those of this rank. `elements`: size of an arena of
-  /// gradients. Collective.
+  /// A full step has `leaves` leaves, this rank has `executors` executors, and an arena of gradients has
+  /// `elements` elements. Collective.
   MeasuredShares(const Session& session, std::uint32_t leaves, std::size_t executors, std::size_t elements);
 
   Assignment assign(std::uint32_t leaves) const;

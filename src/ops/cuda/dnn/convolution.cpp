@@ -3,7 +3,6 @@
 
 #include "ops/cuda/dnn/depthwise.h"
 #include "ops/cuda/dnn/problems.h"
-#include "ops/cuda/kernels/depthwise.h"
 #include "ops/cuda/kernels/element_wise.h"
 #include "ops/cuda/kernels/parameters/column_sum.h"
 #include "ops/cuda/kernels/pool_epilogue.h"

@@ -15,8 +15,6 @@ namespace {
 constexpr std::size_t min_chunk = 128;
 constexpr std::size_t max_chunks = 128;
 constexpr std::size_t wanted_rows = 512;
-/// Maximum number of adjacent packs that a row of threads reads together.
-constexpr std::size_t max_lanes = 4;
 static_assert(max_lanes * channel_unit <= max_row_lanes);
 
 /// Division of a tensor: a row of threads processes a chunk of pixels and a group of adjacent packs.
@@ -62,7 +60,7 @@ struct Tiles {
 
 Tiles tiles_of(const NormTraining& norm) {
   const std::size_t packs = packs_of(1, norm.channels);
-  const std::size_t lanes = packs >= max_lanes ? max_lanes : packs >= 2 ? 2 : 1;
+  const std::size_t lanes = lanes_for(packs);
   const std::size_t groups = (packs + lanes - 1) / lanes;
   const std::size_t wanted = std::clamp(wanted_rows / groups, std::size_t{1}, max_chunks);
   const std::size_t chunk = std::max(min_chunk, (norm.pixels + wanted - 1) / wanted);

@@ -78,6 +78,19 @@ struct PackedImages {
   }
 };
 
+/// `channels`: padded.
+inline PackedImages packed_images(int height, int width, int channels) {
+  return {static_cast<unsigned>(height), static_cast<unsigned>(width),
+          static_cast<unsigned>(channels / channel_unit)};
+}
+
+/// Maximum number of adjacent packs that a row of threads reads together.
+constexpr std::size_t max_lanes = 4;
+/// Number of them for pixels of `packs` packs.
+constexpr std::size_t lanes_for(std::size_t packs) {
+  return packs >= max_lanes ? max_lanes : packs >= 2 ? 2 : 1;
+}
+
 /// Calls run with a value of the C++ type in which activations of `type` are stored.
 template <class Run>
 void with_stored(Type type, const Run& run) {

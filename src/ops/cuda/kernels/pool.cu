@@ -13,18 +13,12 @@ namespace {
 struct Pool {
   explicit Pool(const PoolTask& task)
       : windows(task.windows),
-        input(images(task, windows.rows.size, windows.columns.size)),
-        output(images(task, windows.rows.outputs, windows.columns.outputs)) {}
+        input(packed_images(windows.rows.size, windows.columns.size, task.channels)),
+        output(packed_images(windows.rows.outputs, windows.columns.outputs, task.channels)) {}
 
   PoolWindows windows;
   PackedImages input;
   PackedImages output;
-
- private:
-  static PackedImages images(const PoolTask& task, int height, int width) {
-    return {static_cast<unsigned>(height), static_cast<unsigned>(width),
-            static_cast<unsigned>(task.channels / channel_unit)};
-  }
 };
 
 std::size_t packs_of_inputs(const PoolTask& task) {

@@ -1,7 +1,8 @@
-#include "ops/cuda/kernels/depthwise.h"
+#include "ops/cuda/dnn/depthwise.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "device/cuda/native/launch.h"
@@ -10,8 +11,8 @@
 namespace lockstep::cuda {
 namespace {
 
-/// A problem in the form that kernels take. `size`, `known_stride`: those of a kernel without dilation for
-/// which loops are unrolled; 0: any kernel.
+/// A problem as kernels read it. `size` and `known_stride` are the convolution's if the compiler knows them
+/// and there is no dilation, so that it unrolls loops; both are 0 for all other convolutions.
 template <int size, int known_stride>
 struct Depthwise {
   static constexpr int kernel_size = size;
@@ -19,8 +20,8 @@ struct Depthwise {
   static constexpr bool has_stride_1 = known_stride == 1;
 
   explicit Depthwise(const ConvProblem& problem)
-      : input(images(problem, problem.in_height, problem.in_width)),
-        output(images(problem, problem.out_height, problem.out_width)),
+      : input(packed_images(problem.in_height, problem.in_width, problem.in_channels)),
+        output(packed_images(problem.out_height, problem.out_width, problem.out_channels)),
         any_kernel(problem.kernel),
         any_stride(problem.stride),
         padding(problem.padding),
@@ -52,12 +53,6 @@ struct Depthwise {
   int any_stride;
   int padding;
   int dilation;
-
- private:
-  static PackedImages images(const ConvProblem& problem, int height, int width) {
-    return {static_cast<unsigned>(height), static_cast<unsigned>(width),
-            static_cast<unsigned>(problem.in_channels / channel_unit)};
-  }
 };
 
 LOCKSTEP_HD bool is_inside(int at, unsigned size) { return at >= 0 && static_cast<unsigned>(at) < size; }
@@ -99,12 +94,12 @@ struct DepthwiseForward {
   static constexpr int length = size == 0 ? 1 : Conv::step == 1 && is_small ? 4 : 2;  ///< of a strip
 
   Conv conv;
-  PackedImages strips;
   const Pack<T>* input;
   const Pack<float>* weights;  ///< arranged
-  const Pack<T>* bias;
+  const Pack<T>* bias;         ///< null: none
   bool relu;
   Pack<T>* output;
+  PackedImages strips{};  ///< set by run
 
   LOCKSTEP_HD void operator()(std::size_t index) const {
     const PackPlace at = strips.place(index);
@@ -187,8 +182,6 @@ ConvProblem opposite_of(ConvProblem problem) {
 
 // The gradient of the weights is summed over chunks of the output's strips, then over the chunks.
 constexpr unsigned weight_chunk = 2048;
-/// Maximum number of adjacent packs that a row of threads reads together.
-constexpr unsigned weight_lanes = 4;
 
 std::size_t weight_count(const ConvProblem& problem) {
   return static_cast<std::size_t>(problem.out_channels) * static_cast<std::size_t>(problem.kernel) *
@@ -338,20 +331,10 @@ const Pack<float>* arrange_weights(StreamHandle stream, const ConvProblem& probl
   return static_cast<const Pack<float>*>(workspace);
 }
 
-/// What a convolution computes besides sums of products.
-struct Epilogue {
-  const void* bias;
-  bool relu;
-};
-
 template <class T, class Conv>
-void run_forward(StreamHandle stream, const ConvProblem& problem, const Conv& conv, const void* input,
-                 const Pack<float>* weights, const Epilogue& epilogue, void* output) {
-  using Forward = DepthwiseForward<T, Conv>;
-  const PackedImages strips = conv.strips(Forward::length);
-  for_each(stream, packs_in(strips, problem.samples),
-           Forward{conv, strips, packs_at<T>(input), weights, packs_at<T>(epilogue.bias), epilogue.relu,
-                   packs_at<T>(output)});
+void run(StreamHandle stream, int samples, DepthwiseForward<T, Conv> work) {
+  work.strips = work.conv.strips(work.length);
+  for_each(stream, packs_in(work.strips, samples), work);
 }
 
 template <class T, class Conv>
@@ -359,7 +342,7 @@ WeightSums<T, Conv> weight_sums(const ConvProblem& problem, const Conv& conv, co
                                 const void* grad_output, void* workspace) {
   using Sums = WeightSums<T, Conv>;
   const PackedImages strips = conv.strips(Sums::length);
-  const unsigned lanes = strips.packs >= weight_lanes ? weight_lanes : strips.packs >= 2 ? 2 : 1;
+  const auto lanes = static_cast<unsigned>(lanes_for(strips.packs));
   return {.conv = conv,
           .strips = strips,
           .strips_in_all = static_cast<unsigned>(problem.samples) * strips.height * strips.width,
@@ -373,6 +356,106 @@ WeightSums<T, Conv> weight_sums(const ConvProblem& problem, const Conv& conv, co
 
 std::size_t chunks_of(std::size_t strips) { return (strips + weight_chunk - 1) / weight_chunk; }
 
+class DepthwiseOperation final : public DnnOperation {
+ public:
+  using Run = std::function<void(StreamHandle stream, std::span<void* const> tensors, void* workspace)>;
+  DepthwiseOperation(std::size_t workspace_bytes, Run run)
+      : workspace_bytes_(workspace_bytes), run_(std::move(run)) {}
+
+  std::size_t workspace_bytes() const override { return workspace_bytes_; }
+  void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
+    run_(stream, tensors, workspace);
+  }
+  std::string description() const override { return "depthwise kernel"; }
+
+ private:
+  std::size_t workspace_bytes_;
+  Run run_;
+};
+
+void run_forward(StreamHandle stream, const ConvProblem& problem, std::span<void* const> tensors, bool bias,
+                 bool relu, void* workspace) {
+  with_kernel(problem, [&]<class Conv, class T>(const Conv& conv, T /*stored*/) {
+    run(stream, problem.samples,
+        DepthwiseForward<T, Conv>{
+            .conv = conv,
+            .input = packs_at<T>(tensors[0]),
+            .weights = arrange_weights<T>(stream, problem, tensors[1], false, workspace),
+            .bias = bias ? packs_at<T>(tensors[2]) : nullptr,
+            .relu = relu,
+            .output = packs_at<T>(tensors.back())});
+  });
+}
+
+void run_backward_data(StreamHandle stream, const ConvProblem& problem, std::span<void* const> tensors,
+                       void* workspace) {
+  const bool opposite = problem.stride == 1;
+  with_kernel(opposite ? opposite_of(problem) : problem, [&]<class Conv, class T>(const Conv& conv,
+                                                                                  T /*stored*/) {
+    const auto* const grad_output = packs_at<T>(tensors[0]);
+    auto* const grad_input = packs_at<T>(tensors[2]);
+    const Pack<float>* const weights = arrange_weights<T>(stream, problem, tensors[1], opposite, workspace);
+    if (opposite) {
+      run(stream, problem.samples,
+          DepthwiseForward<T, Conv>{.conv = conv,
+                                    .input = grad_output,
+                                    .weights = weights,
+                                    .bias = nullptr,
+                                    .relu = false,
+                                    .output = grad_input});
+    }
+    if constexpr (!Conv::has_stride_1) {
+      if (opposite) return;
+      for_each(stream, packs_in(conv.input, problem.samples),
+               DepthwiseBackwardData<T, Conv>{conv, grad_output, weights, grad_input});
+    }
+  });
+}
+
+void run_backward_weights(StreamHandle stream, const ConvProblem& problem, std::span<void* const> tensors,
+                          void* workspace) {
+  with_kernel(problem, [&]<class Conv, class T>(const Conv& conv, T /*stored*/) {
+    const auto sums = weight_sums<T>(problem, conv, tensors[0], tensors[1], workspace);
+    const std::size_t chunks = chunks_of(sums.strips_in_all);
+    for_each_row(stream, chunks * sums.groups * sums.tap_sets, sums);
+    for_each(stream, weight_count(problem),
+             AddWeightSums<T>{weight_count(problem), chunks, static_cast<const float*>(workspace),
+                              static_cast<T*>(tensors[2])});
+  });
+}
+
+class DepthwiseConvolutions final : public Dnn {
+ public:
+  std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
+    return operation(weight_count(problem),
+                     [problem, bias, relu](StreamHandle stream, const auto& tensors, void* workspace) {
+                       run_forward(stream, problem, tensors, bias, relu, workspace);
+                     });
+  }
+  std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
+    return operation(weight_count(problem),
+                     [problem](StreamHandle stream, const auto& tensors, void* workspace) {
+                       run_backward_data(stream, problem, tensors, workspace);
+                     });
+  }
+  std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {
+    const std::size_t pixels = static_cast<std::size_t>(problem.samples) *
+                               static_cast<std::size_t>(problem.out_height) *
+                               static_cast<std::size_t>(problem.out_width);
+    // Enough for strips of one column.
+    return operation(chunks_of(pixels) * weight_count(problem),
+                     [problem](StreamHandle stream, const auto& tensors, void* workspace) {
+                       run_backward_weights(stream, problem, tensors, workspace);
+                     });
+  }
+
+ private:
+  /// `workspace`: number of floats.
+  static std::unique_ptr<DnnOperation> operation(std::size_t workspace, DepthwiseOperation::Run run) {
+    return std::make_unique<DepthwiseOperation>(workspace * sizeof(float), std::move(run));
+  }
+};
+
 }  // namespace
 
 bool is_depthwise(const ConvProblem& problem) {
@@ -380,56 +463,9 @@ bool is_depthwise(const ConvProblem& problem) {
          problem.groups == problem.out_channels;
 }
 
-std::size_t depthwise_forward_workspace(const ConvProblem& problem) {
-  return weight_count(problem) * sizeof(float);
-}
-
-void depthwise_forward(StreamHandle stream, const ConvProblem& problem, const void* input, const void* weight,
-                       const void* bias, bool relu, void* output, void* workspace) {
-  with_kernel(problem, [&]<class Conv, class T>(const Conv& conv, T /*stored*/) {
-    const Pack<float>* const weights = arrange_weights<T>(stream, problem, weight, false, workspace);
-    run_forward<T>(stream, problem, conv, input, weights, {bias, relu}, output);
-  });
-}
-
-std::size_t depthwise_backward_data_workspace(const ConvProblem& problem) {
-  return depthwise_forward_workspace(problem);
-}
-
-void depthwise_backward_data(StreamHandle stream, const ConvProblem& problem, const void* grad_output,
-                             const void* weight, void* grad_input, void* workspace) {
-  const bool opposite = problem.stride == 1;
-  with_kernel(
-      opposite ? opposite_of(problem) : problem, [&]<class Conv, class T>(const Conv& conv, T /*stored*/) {
-        const Pack<float>* const weights = arrange_weights<T>(stream, problem, weight, opposite, workspace);
-        if (opposite) run_forward<T>(stream, problem, conv, grad_output, weights, {}, grad_input);
-        if constexpr (!Conv::has_stride_1) {
-          if (opposite) return;
-          for_each(stream, packs_in(conv.input, problem.samples),
-                   DepthwiseBackwardData<T, Conv>{conv, packs_at<T>(grad_output), weights,
-                                                  packs_at<T>(grad_input)});
-        }
-      });
-}
-
-/// Enough for strips of one column.
-std::size_t depthwise_backward_weights_workspace(const ConvProblem& problem) {
-  const std::size_t pixels = static_cast<std::size_t>(problem.samples) *
-                             static_cast<std::size_t>(problem.out_height) *
-                             static_cast<std::size_t>(problem.out_width);
-  return chunks_of(pixels) * weight_count(problem) * sizeof(float);
-}
-
-void depthwise_backward_weights(StreamHandle stream, const ConvProblem& problem, const void* input,
-                                const void* grad_output, void* grad_weight, void* workspace) {
-  with_kernel(problem, [&]<class Conv, class T>(const Conv& conv, T /*stored*/) {
-    const auto sums = weight_sums<T>(problem, conv, input, grad_output, workspace);
-    const std::size_t chunks = chunks_of(sums.strips_in_all);
-    for_each_row(stream, chunks * sums.groups * sums.tap_sets, sums);
-    for_each(stream, weight_count(problem),
-             AddWeightSums<T>{weight_count(problem), chunks, static_cast<const float*>(workspace),
-                              static_cast<T*>(grad_weight)});
-  });
+Dnn& depthwise_convolutions() {
+  static DepthwiseConvolutions convolutions;
+  return convolutions;
 }
 
 }  // namespace lockstep::cuda
