@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cli/bench/bench.h"
+#include "cli/bench/work.h"
 #include "cli/model_summary.h"
 #include "core/json/members.h"
 #include "core/printable.h"
@@ -74,8 +75,7 @@ class CompiledMicroBatch {
         loader_(dataset, samples_, options.input, options.augment),
         plan_{.samples = static_cast<int>(samples_), .nodes_apart = true},
         compiled_(backend().compile(graph_, layout_, plan_)),
-        flow_(compiled_->gradients()),
-        traffic_(compiled_->traffic()),
+        work_(work_of(network_, graph_, *compiled_, samples_)),
         limits_(backend().measure_limits()),
         runner_(compiled_->make_runner(loader_, {})),
         parameters_(session_.device().allocate(layout_.elements * sizeof(float))),
@@ -101,13 +101,9 @@ class CompiledMicroBatch {
     const NodeRange alone{node, node + 1};
     row.forward.seconds =
         measure([this, alone](Stream& stream) { runner_->forward(stream, alone, parameters(), nullptr); });
-    if (flow_.needed[node]) {
+    if (row.backward) {
       row.backward->seconds = measure(
           [this, alone](Stream& stream) { runner_->backward(stream, alone, parameters(), gradients()); });
-    }
-    if (limits_) {
-      find_limit(row.forward);
-      if (row.backward) find_limit(*row.backward);
     }
     return row;
   }
@@ -146,28 +142,27 @@ class CompiledMicroBatch {
   const float* parameters() const { return parameters_.floats().data(); }
   float* gradients() const { return gradients_.floats().data(); }
 
-  /// Describes a node. Backward counts the operations of forward once for the gradient of the weights and
-  /// once more for that of the input, if it is needed.
   Row describe_node(std::size_t node) const {
-    Row row{.name = graph_.nodes[node].name, .output = text_of(graph_.nodes[node].shape)};
+    Row row{.name = graph_.nodes[node].name,
+            .output = text_of(graph_.nodes[node].shape),
+            .forward = direction_of(work_[node].forward)};
     for (const std::size_t position : layers_of(graph_, node)) {
       const Network::Layer& layer = network_.layers()[position];
       row.operation += (row.operation.empty() ? "" : " + ") + describe(layer.operation);
       row.parameters += trained_parameters(network_, layer);
-      row.forward.flop += 2.0 * samples_ * static_cast<double>(multiply_adds(network_, layer));
     }
-    row.forward.bytes = traffic_[node].forward;
-    const int gradients = 1 + (std::ranges::any_of(flow_.contributions[node], &Contribution::wanted) ? 1 : 0);
-    if (flow_.needed[node]) {
-      row.backward = {.flop = gradients * row.forward.flop, .bytes = traffic_[node].backward};
-    }
+    if (work_[node].backward) row.backward = direction_of(*work_[node].backward);
     return row;
   }
 
-  void find_limit(Direction& direction) const {
-    const NearestLimit nearest = nearest_limit(*limits_, direction.flop, direction.bytes);
-    direction.limit = nearest.name;
-    direction.limit_seconds = nearest.seconds;
+  Direction direction_of(const Work& work) const {
+    Direction direction{.flop = work.flop, .bytes = work.bytes};
+    if (limits_) {
+      const NearestLimit nearest = nearest_limit(*limits_, work.flop, work.bytes);
+      direction.limit = nearest.name;
+      direction.limit_seconds = nearest.seconds;
+    }
+    return direction;
   }
 
   void run_forward(Stream& stream, NodeRange range) {
@@ -226,8 +221,7 @@ class CompiledMicroBatch {
   Loader loader_;
   PlanOptions plan_;
   std::unique_ptr<CompiledGraph> compiled_;
-  GradientFlow flow_;
-  std::vector<NodeTraffic> traffic_;
+  std::vector<NodeWork> work_;
   std::optional<ThreadLimits> limits_;
   std::unique_ptr<LeafRunner> runner_;
   Buffer parameters_, gradients_, result_;
@@ -238,11 +232,9 @@ std::string number(double value, bool there) { return there ? fmt::format("{:.1f
 
 /// Microseconds, GFLOP/s, and the share of the nearest limit that is reached.
 std::string cells(const Direction& direction) {
-  return fmt::format("  {:>11}  {:>8}  {:>6}  {:>6}", number(direction.seconds * 1e6, true),
-                     number(direction.flop / direction.seconds * 1e-9, direction.flop > 0.0), direction.limit,
-                     direction.limit_seconds > 0.0
-                         ? fmt::format("{:.0f} %", 100.0 * direction.limit_seconds / direction.seconds)
-                         : "");
+  return fmt::format("  {:>11}  {:>8}  {}", number(direction.seconds * 1e6, true),
+                     number(direction.flop / direction.seconds * 1e-9, direction.flop > 0.0),
+                     limit_cell(direction.limit, direction.limit_seconds, direction.seconds));
 }
 
 std::string text_of(const Row& row, std::size_t name_width, std::size_t operation_width, double all_seconds) {
@@ -276,15 +268,6 @@ std::string table_of(const std::vector<Row>& rows) {
   const Row sum = sum_of(rows);
   for (const Row& row : rows) text += text_of(row, name_width, operation_width, sum.seconds());
   return text + text_of(sum, name_width, operation_width, sum.seconds());
-}
-
-std::string text_of(const ThreadLimits& limits) {
-  std::string text = fmt::format("a thread can do {:.0f} GFLOP/s (fma), and move", limits.flop_per_s * 1e-9);
-  for (const MemoryLimit& memory : limits.memory) {
-    text += fmt::format("{} {:.0f} GB/s ({})", &memory == &limits.memory.front() ? "" : ",",
-                        memory.bytes_per_s * 1e-9, memory.name);
-  }
-  return text + "\n";
 }
 
 std::string text_of(const OperationResults& results) {

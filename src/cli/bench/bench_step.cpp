@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "cli/bench/bench.h"
+#include "cli/bench/work.h"
 #include "core/json/members.h"
 #include "core/printable.h"
 #include "core/process/process.h"
@@ -20,6 +22,7 @@
 #include "lockstep/models.h"
 #include "lockstep/trainer.h"
 #include "run/sinks/progress_text.h"
+#include "train/session/session.h"
 
 namespace lockstep {
 namespace {
@@ -56,9 +59,11 @@ std::string text_of(const StepSetting& setting) {
 struct StepPart {
   std::string name;
   double seconds = 0.0;
-  double share = 0.0;  ///< of the step's time
+  double share = 0.0;          ///< of the step's time
+  std::string limit = {};      ///< the limit of a thread that binds it longest; empty: not known
+  double limit_seconds = 0.0;  ///< that the limits allow; 0: not known
 };
-LOCKSTEP_MEMBERS(StepPart, name, seconds, share)
+LOCKSTEP_MEMBERS(StepPart, name, seconds, share, limit, limit_seconds)
 
 struct StepResults {
   StepSetting setting;
@@ -68,13 +73,14 @@ struct StepResults {
   double first_step_seconds = 0.0;        ///< since the start of the process
   std::uint64_t peak_memory_bytes = 0;    ///< of rank 0
   double images_per_s = 0.0;
+  std::optional<ThreadLimits> limits = {};
   SampleKind samples = SampleKind::image;  ///< not in JSON: the unit of the text depends on it
 };
 
 template <OptionsOf<StepResults> O, class Visitor>
 void visit(O& results, Visitor&& field) {
   [[maybe_unused]] auto& [setting, parts, step_seconds, host_share, first_step_seconds, peak_memory_bytes,
-                          images_per_s, samples] = results;
+                          images_per_s, limits, samples] = results;
   visit(setting, field);
   field(parts, {.name = "parts"});
   field(step_seconds, {.name = "step_seconds"});
@@ -82,6 +88,7 @@ void visit(O& results, Visitor&& field) {
   field(first_step_seconds, {.name = "first_step_seconds"});
   field(peak_memory_bytes, {.name = "peak_memory_bytes"});
   field(images_per_s, {.name = "images_per_s"});
+  field(limits, {.name = "limits"});
 }
 
 /// Sets the times to medians over steps (CUDA: over groups of steps). Omits parts that take no time or were
@@ -107,13 +114,53 @@ void set_times(StepResults& results, const std::vector<StepTimes>& times) {
   add("update", &StepTimes::update, 1.0);
 }
 
+/// Seconds that are bound by each limit.
+using SecondsByLimit = std::map<std::string, double>;
+
+void add_work(SecondsByLimit& seconds, const ThreadLimits& limits, const Work& work) {
+  const NearestLimit nearest = nearest_limit(limits, work.flop, work.bytes);
+  seconds[nearest.name] += nearest.seconds;
+}
+
+/// Sets what the limits of a thread allow for the forward and backward part of this rank, and measures them.
+/// Collective; only if all ranks compute on CPUs.
+void set_limits(StepResults& results, const Session& session, const Network& network) {
+  const Graph graph = build_graph(network);
+  const ArenaLayout layout = layout_arena(network.parameters());
+  const auto samples = static_cast<int>(results.setting.batch / results.setting.micro_batches);
+  const auto compiled =
+      session.planned([&] { return session.backend().compile(graph, layout, {.samples = samples}); });
+  session.world().agree([&] { results.limits = session.backend().measure_limits(); });
+  std::map<std::string, SecondsByLimit> parts;
+  for (const NodeWork& node : work_of(network, graph, *compiled, samples)) {
+    add_work(parts["forward"], *results.limits, node.forward);
+    if (node.backward) add_work(parts["backward"], *results.limits, *node.backward);
+  }
+  const auto threads = static_cast<std::uint32_t>(results.setting.threads);
+  const Assignment assignment =
+      session.assign(static_cast<std::uint32_t>(results.setting.micro_batches), threads);
+  const std::uint32_t own = assignment.executors.back() - assignment.executors.front();
+  const double micro_batches = static_cast<double>(own) / threads;  // of a thread
+  for (StepPart& part : results.parts) {
+    double longest = 0.0;
+    for (const auto& [limit, seconds] : parts[part.name]) {
+      part.limit_seconds += seconds * micro_batches;
+      if (seconds <= longest) continue;
+      longest = seconds;
+      part.limit = limit;
+    }
+  }
+}
+
 std::string text_of(const StepResults& results) {
   const std::size_t width = results.host_share ? 19 : 10;
-  std::string text =
-      text_of(results.setting) + fmt::format("{:<{}}  {:>10}  {:>7}\n", "part", width, "us/step", "share");
+  std::string text = text_of(results.setting) + (results.limits ? text_of(*results.limits) : "") +
+                     fmt::format("{:<{}}  {:>10}  {:>7}{}\n", "part", width, "us/step", "share",
+                                 results.limits ? fmt::format("  {:>14}", "of limit") : "");
   const auto add = [&](const StepPart& part) {
-    text += fmt::format("{:<{}}  {:>10.1f}  {:>5.1f} %\n", part.name, width, part.seconds * 1e6,
-                        100.0 * part.share);
+    text += fmt::format(
+        "{:<{}}  {:>10.1f}  {:>5.1f} %{}\n", part.name, width, part.seconds * 1e6, 100.0 * part.share,
+        part.limit.empty() ? "" : "  " + limit_cell(part.limit, part.limit_seconds, part.seconds));
   };
   std::ranges::for_each(results.parts, add);
   add({"step", results.step_seconds, 1.0});
@@ -228,19 +275,20 @@ int bench_step(World& world, const BenchOptions& options) {
   const DatasetPair data = open_dataset(world, options.data);
   std::unique_ptr<Network> network;
   world.agree([&] { network = make_model(options.model.name, data.train->shape(), data.train->classes()); });
-  Trainer trainer(world, *network, *data.train, *data.test,
-                  {.batch = options.batch,
-                   .learning_rate = 0.01,
-                   .input = options.input,
-                   .augment = options.augment,
-                   .reduce = options.reduce,
-                   .execution = options.kernel_times ? one_stream(options.execution) : options.execution});
+  std::optional<Trainer> trainer(
+      std::in_place, world, *network, *data.train, *data.test,
+      TrainerOptions{.batch = options.batch,
+                     .learning_rate = 0.01,
+                     .input = options.input,
+                     .augment = options.augment,
+                     .reduce = options.reduce,
+                     .execution = options.kernel_times ? one_stream(options.execution) : options.execution});
   const ResultPrinter printer(options.results, world.rank() == 0);
-  trainer.steps(1);
+  trainer->steps(1);
   const double first_step = process_seconds();
-  for (int warm_up = 1; warm_up < 5; ++warm_up) trainer.steps(1);
+  for (int warm_up = 1; warm_up < 5; ++warm_up) trainer->steps(1);
   if (options.kernel_times) {
-    printer.print(measure_kernels(world, trainer, options));
+    printer.print(measure_kernels(world, *trainer, options));
     return 0;
   }
   std::vector<StepTimes> times;
@@ -249,19 +297,24 @@ int bench_step(World& world, const BenchOptions& options) {
   const double computed_before = processor_seconds();
   const auto start = Clock::now();
   for (int left = options.steps; left > 0; left -= times.back().steps) {
-    times.push_back(trainer.steps(left));
+    times.push_back(trainer->steps(left));
     samples += times.back().samples;
   }
   world.barrier();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const double computed = processor_seconds() - computed_before;
-  StepResults results{.setting = setting_of(world, trainer, options),
+  StepResults results{.setting = setting_of(world, *trainer, options),
                       .first_step_seconds = first_step,
                       .peak_memory_bytes = peak_memory_bytes(),
                       .images_per_s = static_cast<double>(samples) / seconds,
                       .samples = kind_of(data.train->encoding())};
   set_times(results, times);
   if (!times.front().by_part) results.host_share = computed / seconds;  // a GPU computes
+  trainer.reset();
+  Placement placement = find_placement(world, options.execution);
+  if (!placement.some_cuda) {
+    set_limits(results, Session(world, std::move(placement), options.execution), *network);
+  }
   printer.print(results);
   return 0;
 }

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "lockstep/network.h"
+#include "ops/thread_limits.h"
+#include "train/session/backend.h"
+
+namespace lockstep {
+
+/// What an operation has to do in one direction.
+struct Work {
+  double flop = 0.0;   ///< floating-point operations
+  double bytes = 0.0;  ///< that it must move at least
+};
+
+struct NodeWork {
+  Work forward;
+  std::optional<Work> backward = {};  ///< none: not computed
+};
+
+/// Work of each node of a graph for a micro-batch of `samples`, for which `compiled` was compiled. Backward
+/// counts the operations of forward once for the gradient of the weights, and once more for that of the
+/// input, if it is needed.
+std::vector<NodeWork> work_of(const Network& network, const Graph& graph, const CompiledGraph& compiled,
+                              double samples);
+
+/// For people, a line.
+std::string text_of(const ThreadLimits& limits);
+/// A limit and the share of it that was reached, in 14 columns; blank if `limit_seconds` is 0: not known.
+std::string limit_cell(const std::string& limit, double limit_seconds, double seconds);
+
+}  // namespace lockstep
