@@ -1,15 +1,32 @@
 # Functions for the bill of materials of a bundle (SPDX 2.3, in JSON), from the package manager of Debian.
 
-# Finds the package that `file` belongs to; empty if dpkg does not know. Folders may have been merged into /usr since the
-# package was made.
-function(package_of result file)
-  file(REAL_PATH ${file} real)
-  string(REGEX REPLACE "^/usr/" "/" path ${real})
-  execute_process(COMMAND dpkg-query -S "*${path}" OUTPUT_VARIABLE answer ERROR_QUIET RESULT_VARIABLE status)
-  set(${result} "" PARENT_SCOPE)
-  if(status EQUAL 0 AND answer MATCHES "^([^: ]+(:[^: ]+)?): ")
-    set(${result} ${CMAKE_MATCH_1} PARENT_SCOPE)
-  endif()
+# packages_of(<packages> <others> <file>...): finds the packages that files belong to, and the names of files of which
+# dpkg knows none. Folders may have been merged into /usr since a package was made, so both paths are tried.
+function(packages_of packages others)
+  set(paths)
+  foreach(file ${ARGN})
+    file(REAL_PATH ${file} real)
+    string(REGEX REPLACE "^/usr/" "/" unmerged ${real})
+    list(APPEND paths ${real} ${unmerged})
+  endforeach()
+  execute_process(COMMAND dpkg-query -S ${paths} OUTPUT_VARIABLE answer ERROR_QUIET RESULT_VARIABLE status)
+  set(found)
+  set(unknown)
+  foreach(file ${ARGN})
+    file(REAL_PATH ${file} real)
+    string(REGEX REPLACE "^/usr/" "(/usr)?/" path ${real})
+    string(REGEX REPLACE "([.+])" "\\\\\\1" path ${path})
+    if("\n${answer}" MATCHES "\n([^\n ]+): ${path}\n")
+      list(APPEND found ${CMAKE_MATCH_1})
+    elseif(EXISTS ${file})
+      get_filename_component(name ${file} NAME)
+      list(APPEND unknown ${name})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES found)
+  list(SORT found)
+  set(${packages} ${found} PARENT_SCOPE)
+  set(${others} ${unknown} PARENT_SCOPE)
 endfunction()
 
 # The licences that Debian's copyright file of a package names, in the package's own words.
@@ -30,19 +47,7 @@ endfunction()
 # write_bill_of_materials(<file> <copied file>...): lists lockstep, the packages of the files that were copied, and those
 # of libraries that are compiled in. Without dpkg, the copied files are listed by their names.
 function(write_bill_of_materials output)
-  set(packages)
-  set(names)
-  foreach(file ${ARGN} /usr/include/hwy/highway.h /usr/include/nlohmann/json.hpp)
-    package_of(package ${file})
-    get_filename_component(name ${file} NAME)
-    if(package)
-      list(APPEND packages ${package})
-    elseif(EXISTS ${file})
-      list(APPEND names ${name})
-    endif()
-  endforeach()
-  list(REMOVE_DUPLICATES packages)
-  list(SORT packages)
+  packages_of(packages names ${ARGN} /usr/include/hwy/highway.h /usr/include/nlohmann/json.hpp)
   set(no_assertions "\"downloadLocation\": \"NOASSERTION\", \"filesAnalyzed\": false,
      \"licenseConcluded\": \"NOASSERTION\", \"copyrightText\": \"NOASSERTION\"")
   set(entries "{\"SPDXID\": \"SPDXRef-lockstep\", \"name\": \"lockstep\", \"versionInfo\": \"${VERSION}\",
