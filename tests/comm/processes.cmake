@@ -3,9 +3,11 @@ add_executable(failures_mpi comm/failures_mpi.cpp)
 target_include_directories(failures_mpi PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(failures_mpi PRIVATE lockstep_library lockstep_dependencies)
 
-# MPICH's mpiexec makes a status of its own: the number of a signal, or the bits of all ranks' statuses together.
+# MPICH's mpiexec makes a status of its own: the number of a signal, or the bits of all ranks' statuses together. Where a
+# rank ends with status 0 before the others, it now and then forgets their statuses (4.0.2).
 if(mpich)
   set(any_status "[1-9][0-9]*")
+  set(any_status_beside_0 "[0-9]+")
   set(keep_ranks -disable-auto-cleanup)
 elseif(open_mpi_4)
   set(keep_ranks --mca orte_allowed_exit_without_sync 1)
@@ -15,7 +17,9 @@ endif()
 
 # lockstep_failure_test(<how> <transport> <status> <error> <mpirun's option>...)
 function(lockstep_failure_test how transport status error)
-  if(any_status)
+  if(any_status AND how MATCHES "^(leave|announced)$")
+    set(status ${any_status_beside_0})
+  elseif(any_status)
     set(status ${any_status})
   endif()
   set(command ${mpi_run} 3 ${ARGN} ${emulator} $<TARGET_FILE:failures_mpi> ${how} ${transport})
