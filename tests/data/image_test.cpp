@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -44,6 +45,53 @@ TEST(ImageDecoder, PngIsExactWithoutTransparency) {
   const Bytes grey = encode_png({7, 9}, 2, 1, PNG_FORMAT_GRAY);
   EXPECT_EQ(decode_all(grey).image.pixels, (Bytes{7, 7, 7, 9, 9, 9}));
   EXPECT_EQ(decode_all(grey, 1).image.pixels, (Bytes{7, 9}));
+}
+
+/// PNG file of one colour whose values have `depth` bits, with a chunk gAMA if `gamma` is not 0.
+Bytes one_colour_png(int type, int depth, std::uint8_t value, double gamma = 0.0) {
+  Bytes file;
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
+  png_infop info = png_create_info_struct(png);
+  png_set_write_fn(
+      png, &file,
+      [](png_structp writer, png_bytep bytes, png_size_t count) {
+        auto* to = static_cast<Bytes*>(png_get_io_ptr(writer));
+        to->insert(to->end(), bytes, bytes + count);
+      },
+      nullptr);
+  png_set_IHDR(png, info, 4, 4, depth, type, PNG_INTERLACE_ADAM7, PNG_COMPRESSION_TYPE_DEFAULT,
+               PNG_FILTER_TYPE_DEFAULT);
+  if (gamma != 0.0) png_set_gAMA(png, info, gamma);
+  png_write_info(png, info);
+  Bytes row(4 * 4 * 2, value);
+  png_bytep rows[] = {row.data(), row.data(), row.data(), row.data()};
+  png_write_image(png, rows);
+  png_write_end(png, info);
+  png_destroy_write_struct(&png, &info);
+  return file;
+}
+
+TEST(ImageDecoder, PngValuesAreThoseOfTheFile) {
+  for (const int type : {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA}) {
+    for (const int depth : {8, 16}) {
+      for (const double gamma : {0.0, 0.45455, 1.0}) {
+        const Bytes file = one_colour_png(type, depth, 0x80, gamma);
+        EXPECT_EQ(pixel(decode_all(file, 3), 3, 3, 2), 0x80) << type << " " << depth << " " << gamma;
+        EXPECT_EQ(pixel(decode_all(file, 1), 3, 3, 0), 0x80) << type << " " << depth << " " << gamma;
+      }
+    }
+  }
+}
+
+TEST(ImageDecoder, GreyOfColoursIsTheSameInAllFormats) {
+  for (const std::array<std::uint8_t, 3>& colour :
+       {std::array<std::uint8_t, 3>{200, 30, 10}, {20, 220, 40}, {0, 0, 255}}) {
+    Image image{16, 16, 3, {}};
+    for (int i = 0; i < 16 * 16; ++i) image.pixels.insert(image.pixels.end(), colour.begin(), colour.end());
+    const int png = pixel(decode_all(encode_png(image.pixels, 16, 16, PNG_FORMAT_RGB), 1), 8, 8, 0);
+    EXPECT_EQ(png, pixel(decode_all(encode_webp(image), 1), 8, 8, 0));
+    EXPECT_NEAR(png, pixel(decode_all(encode_jpeg(image, 95), 1), 8, 8, 0), 3);
+  }
 }
 
 /// Progressive JPEG without subsampling of colours.
