@@ -339,7 +339,7 @@ struct RunHooks {
   /// is for CPU ranks with cores of their own, if any rank has `ask`.
   std::function<void(const RunEvent&)> on_event;
   /// Called on rank 0 before a checkpoint is written, in the thread that writes it, to sync files that must
-  /// be on the disk before the checkpoint. Must not throw.
+  /// be on the disk before the checkpoint. May throw Error: that checkpoint then fails.
   std::function<void()> before_checkpoint;
   /// Returns this rank's request. Called at step boundaries, when the outcomes of the steps are known, and
   /// also about every second during an evaluation and every few seconds during a long step. Request::stop

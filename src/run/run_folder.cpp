@@ -156,7 +156,10 @@ std::vector<std::string> RunFolder::cut_record(std::uint64_t step, int epoch) co
       ++damaged_at_end;  // perhaps of later steps
       continue;
     }
-    if (!event->is_within(step, epoch)) break;
+    if (!event->is_within(step, epoch)) {  // a checkpoint's line comes after those of the next steps
+      damaged_at_end = 0;
+      continue;
+    }
     damaged += std::exchange(damaged_at_end, 0);
     last_event = std::max(last_event, event->step());
     if (event->is_step()) {
@@ -186,7 +189,7 @@ std::filesystem::path new_run_folder(const std::filesystem::path& parent, const 
       return folder;
     }
     if (errno != EEXIST)
-      fail_run(folder, std::generic_category().message(errno));  // another run may be faster
+      fail_run(folder, std::generic_category().message(errno));  // else taken by another run
   }
 }
 

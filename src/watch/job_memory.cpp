@@ -33,10 +33,11 @@ bool is_own_file(const struct stat& status) { return status.st_uid == geteuid() 
 /// user's.
 FileDescriptor open_own(const std::filesystem::path& path) {
   struct stat status {};
-  if (lstat(path.c_str(), &status) == 0 && !is_own_file(status)) return FileDescriptor();
-  FileDescriptor file(::open(path.c_str(), open_flags | O_CREAT, 0600));
-  const bool own = file.get() >= 0 && fstat(file.get(), &status) == 0 && is_own_file(status);
-  return own ? std::move(file) : FileDescriptor();
+  const bool foreign = lstat(path.c_str(), &status) == 0 && !is_own_file(status);
+  FileDescriptor file(foreign ? -1 : ::open(path.c_str(), open_flags | O_CREAT, 0600));
+  if (file.get() >= 0 && fstat(file.get(), &status) == 0 && is_own_file(status)) return file;
+  if (foreign || file.get() >= 0) errno = EACCES;
+  return FileDescriptor();
 }
 
 /// Removes files of this program in `folder` that no process uses, as killed ones leave them.
@@ -96,8 +97,9 @@ bool JobMemory::open_in(const std::filesystem::path& folder, const std::string& 
 /// Reserves the memory, as a write to a full file system would end the process.
 bool JobMemory::map(int descriptor) {
   const auto length = static_cast<off_t>(bytes());
-  if (descriptor >= 0 && posix_fallocate(descriptor, 0, length) != 0) {
+  if (const int error = descriptor >= 0 ? posix_fallocate(descriptor, 0, length) : 0; error != 0) {
     remove();
+    errno = error;
     return false;
   }
   const int flags = descriptor >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS;

@@ -326,7 +326,7 @@ bool Monitor::becomes_reporter() {
   std::int64_t reporter = 0;
   if (memory_.reporter().compare_exchange_strong(reporter, getpid())) return true;
   const auto status = status_of(reporter);
-  const bool gone = !status || status->state == 'Z' || status->state == 'T';
+  const bool gone = !status || status->has_ended() || status->is_stopped();
   return gone && memory_.reporter().compare_exchange_strong(reporter, getpid());
 }
 

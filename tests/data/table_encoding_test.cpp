@@ -94,6 +94,8 @@ TEST(TableEncoding, ColumnsThatCannotBeEncodedAreNamed) {
                {"column 'e' has dates or times ('12:30' in line 2), and 3 more columns: leave them out with "
                 "--drop-columns a,b,c,d,e,f,g,h, or replace"},
                [&] { fitted(dates + "x\n"); });
+  expect_error(Category::data, {"leave it out with --drop-columns 'it'\\''s $(touch x)', or"},
+               [&] { fitted("it's $(touch x),label\n12:30,a\n"); });
   EXPECT_EQ(fitted(people, {.drop_columns = {"Name", "born on"}}).columns.size(), 1U);
 }
 

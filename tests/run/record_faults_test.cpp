@@ -120,6 +120,8 @@ TEST(RecordFaults, AContinuedRunKeepsTheLinesUntilItsCheckpoint) {
                 "ends at step 2, but the checkpoint is of step 5: the record lacks the steps between them"),
             step_1 + step_2);
   EXPECT_EQ(cut(step_1 + "incomplete", 1, 0), step_1);
+  const std::string checkpoint = "{\"event\":\"checkpoint\",\"step\":1}\n";
+  EXPECT_EQ(cut(step_1 + step_2 + checkpoint, 1, 0), step_1 + checkpoint) << "written beside step 2";
 }
 
 TEST(RecordFaults, LinesThatACrashHasDamagedAreLeftOut) {

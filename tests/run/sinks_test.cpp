@@ -1,9 +1,12 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/message.h"
 #include "run/record_line.h"
 #include "run/recorder.h"
 #include "run/sinks/console_sink.h"
@@ -134,6 +137,24 @@ TEST(ProgressSink, TenTimesASecondAndClearedBeforeOtherLines) {
     ++lines;
   EXPECT_EQ(lines, 10U);
   EXPECT_TRUE(text.ends_with("left\r\x1b[K"));
+}
+
+/// As on a terminal that Ctrl-S has stopped.
+TEST(ProgressSink, DoesNotBlockAStoppedRunWhoseOutputNobodyReads) {
+  const auto write_to_full_pipe = [] {
+    int ends[2];
+    if (pipe(ends) != 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK) != 0) _exit(1);
+    while (write(ends[1], "x", 1) == 1) {
+    }
+    fcntl(ends[1], F_SETFL, 0);
+    give_up_blocked_output();
+    double now = 0.0;
+    ProgressSink sink(fdopen(ends[1], "w"), [&now] { return now; });
+    now = 1.0;
+    sink.on_event(step);
+    _exit(0);
+  };
+  EXPECT_EXIT(write_to_full_pipe(), testing::ExitedWithCode(0), "");
 }
 
 TEST(ProgressSink, ShortRunShowsNothing) {

@@ -65,7 +65,8 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
     throw Error(Category::data, fmt::format("{}: not a regular file", path.string()));
   }
   descriptor_ = FileDescriptor::open(path, O_RDONLY);
-  if (descriptor_.get() < 0) fail_reading(path, "open");
+  // Another file may have taken its place.
+  if (descriptor_.get() < 0 || files().fstat(descriptor_.get(), status) != 0) fail_reading(path, "open");
   size_ = status.size;
 }
 

@@ -12,6 +12,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/command_line.h"
 #include "core/nearest.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
@@ -109,16 +110,9 @@ Refusal refusal_of(const CsvTable& table, std::size_t i, const ColumnContents& c
   return {};
 }
 
-/// `names` as a value for the command line.
-std::string command_word(const std::vector<std::string>& names) {
-  std::string word = printable(fmt::format("{}", fmt::join(names, ",")));
-  const auto is_plain = [](char letter) {
-    return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
-           (letter >= 'A' && letter <= 'Z') ||
-           std::string_view("_-.,:/+%@").find(letter) != std::string::npos;
-  };
-  if (std::ranges::all_of(word, is_plain)) return word;
-  return word.find('\'') == std::string::npos ? "'" + word + "'" : "\"" + word + "\"";
+/// The option that leaves columns out, for a shell.
+std::string drop_option(const std::vector<std::string>& names) {
+  return shell_line({"--drop-columns", fmt::format("{}", fmt::join(names, ","))});
 }
 
 /// Throws for columns that cannot be encoded.
@@ -138,8 +132,8 @@ void check_columns(const CsvTable& table, const std::vector<ColumnContents>& con
       reasons.resize(most_reasons - 1);
       reasons.push_back(fmt::format("and {} more columns", names.size() - reasons.size()));
     }
-    advice.insert(advice.begin(), fmt::format("leave {} out with --drop-columns {}",
-                                              names.size() == 1 ? "it" : "them", command_word(names)));
+    advice.insert(advice.begin(),
+                  fmt::format("leave {} out with {}", names.size() == 1 ? "it" : "them", drop_option(names)));
     throw Error(Category::data, fmt::format("{}: {}: {}", table.labels.file, fmt::join(reasons, ", "),
                                             fmt::join(advice, ", or ")));
   }
@@ -225,9 +219,8 @@ void warn_of_row_ids(const CsvTable& table, EncodedTable& encoded) {
   for (const std::string& name : names) {
     encoded.warnings.push_back(
         fmt::format("{}: column {} numbers the rows, or has a different text in each, and cannot say "
-                    "anything about other "
-                    "rows: leave it out with --drop-columns {}",
-                    encoded.labels.file, in_quotes(name), command_word(names)));
+                    "anything about other rows: leave it out with {}",
+                    encoded.labels.file, in_quotes(name), drop_option(names)));
   }
 }
 

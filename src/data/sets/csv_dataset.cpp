@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/command_line.h"
 #include "core/files/folder.h"
 #include "core/printable.h"
 #include "core/random/hash_integer.h"
@@ -80,9 +81,9 @@ void check_train_file(const std::filesystem::path& place) {
   throw Error(Category::data,
               fmt::format("no train.csv in {}{}", place.string(),
                           table == names.end() ? ""
-                                               : fmt::format("; to hold out a part of one table, give "
-                                                             "--data-dir {} --test-fraction 0.2",
-                                                             printable((place / *table).string()))),
+                                               : "; to hold out a part of one table, give " +
+                                                     shell_line({"--data-dir", (place / *table).string(),
+                                                                 "--test-fraction", "0.2"})),
               "data-dir");
 }
 

@@ -43,6 +43,7 @@ void ProgressSink::show(const StepReport& event) {
   shown_at_ = now;
   const double rate = step_seconds_ > 0.0 ? static_cast<double>(event.samples) / step_seconds_ : 0.0;
   const std::string line = progress_line(event, rate, steps_left(event) * step_seconds_, kind_);
+  if (!wait_for_reader(stream_)) return;
   std::fprintf(stream_, "%s%s", clear_line, line.c_str());
   std::fflush(stream_);
   if (stream_ == stderr) replace_last_line();
@@ -50,7 +51,7 @@ void ProgressSink::show(const StepReport& event) {
 }
 
 void ProgressSink::clear() {
-  if (!visible_) return;
+  if (!visible_ || !wait_for_reader(stream_)) return;
   std::fputs(clear_line, stream_);
   std::fflush(stream_);
   visible_ = false;

@@ -94,5 +94,16 @@ TEST(AtomicFileFaults, InterruptedAndShortWritesAreCompleted) {
   EXPECT_EQ(disk.contents("/m"), new_text);
 }
 
+TEST(AtomicFileFaults, AReaderSeesTheOldOrTheNewFile) {
+  TestFiles disk;
+  disk.put("/a", "old");
+  TestFiles files(disk, [&disk](const FileCall& call) {
+    if (call.name == "open") disk.put("/a", "new and longer");
+    return 0;
+  });
+  const ScopedFiles replaced(files);
+  EXPECT_EQ(read_text("/a", 100), "new and longer");
+}
+
 }  // namespace
 }  // namespace lockstep
