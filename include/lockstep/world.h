@@ -40,10 +40,13 @@ class World {
   void agree(const std::function<void()>& work) const;
 
   /// Concatenates `own` of all ranks in rank order; its length is the same on all ranks. For small data.
-  /// Collective.
+  /// Collective. Throws Error(resource) for 2 GiB or more of a rank.
   std::vector<std::byte> all_gather(std::span<const std::byte> own) const;
-  /// Returns rank 0's `own` on every rank. For small data. Collective.
+  /// Returns rank 0's `own` on every rank. For small data. Collective. Throws Error(resource) for 2 GiB or
+  /// more.
   std::vector<std::byte> broadcast(std::span<const std::byte> own) const;
+  /// Replaces each value by its sum over all ranks, which have equal numbers of values. Collective.
+  void sum(std::span<std::uint64_t> values) const;
   void barrier() const;
 
   /// Ends all ranks with `status` at once, because of an error that the others cannot know of.

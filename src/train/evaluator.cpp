@@ -202,14 +202,8 @@ std::vector<std::uint64_t> Evaluator::confusion() const {
     if (i % loader_.micro_batch() >= loader_.samples(leaf) || own[i].label < 0) continue;
     ++counts[static_cast<std::size_t>(own[i].label) * classes_ + static_cast<std::size_t>(own[i].predicted)];
   }
-  const std::vector<std::byte> all = session_.world().all_gather(std::as_bytes(std::span(counts)));
-  const std::size_t bytes = counts.size() * sizeof(std::uint64_t);
-  std::vector<std::uint64_t> sum(counts.size());
-  for (std::size_t begin = 0; begin < all.size(); begin += bytes) {
-    std::memcpy(counts.data(), all.data() + begin, bytes);
-    std::ranges::transform(sum, counts, sum.begin(), std::plus<>());
-  }
-  return sum;
+  session_.world().sum(counts);
+  return counts;
 }
 
 }  // namespace lockstep

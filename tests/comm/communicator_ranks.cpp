@@ -186,6 +186,16 @@ TEST_F(Communication, WorldGathersAndBroadcasts) {
   }
 }
 
+TEST_F(Communication, WorldSumsInPieces) {
+  const auto size = static_cast<std::uint64_t>(world().size());
+  std::vector<std::uint64_t> values((std::size_t{1} << 20) + 3);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i + static_cast<std::uint64_t>(world().rank());
+  world().sum(values);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(values[i], size * i + size * (size - 1) / 2) << i;
+  }
+}
+
 /// MPI sends longer messages after an answer of the receiver, which queues behind data of the other
 /// direction.
 TEST_F(Communication, TransportsBringTheBitsInShortMessages) {

@@ -1,10 +1,13 @@
 #include "lockstep/world.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "comm/world/agreement.h"
@@ -36,6 +39,11 @@ int end_unagreed(const World& world, const Error& error) {
   report_error(world, error);
   if (world.size() > 1) world.abort(error.exit_status());
   return error.exit_status();
+}
+
+void check_small(std::uint64_t bytes) {
+  if (bytes <= std::numeric_limits<int>::max()) return;  // which MPI's counts are
+  throw Error(Category::resource, fmt::format("ranks cannot exchange {} MB at once", bytes >> 20));
 }
 
 int run_in(World& world, const std::function<int(World&)>& body) {
@@ -84,6 +92,7 @@ void World::agree(const std::function<void()>& work) const {
 }
 
 std::vector<std::byte> World::all_gather(std::span<const std::byte> own) const {
+  check_small(own.size());
   std::vector<std::byte> all(own.size() * static_cast<std::size_t>(size()));
   const int count = static_cast<int>(own.size());
   const InCollective in(*runtime_->watch, Collective::all_gather, Group::world, all.size());
@@ -105,10 +114,23 @@ std::vector<std::byte> World::broadcast(std::span<const std::byte> own) const {
   const InCollective in(*runtime_->watch, Collective::broadcast, Group::world);
   std::uint64_t bytes = own.size();
   from_rank_0(&bytes, sizeof bytes);
+  check_small(bytes);
   std::vector<std::byte> result(bytes);
   if (rank() == 0) std::ranges::copy(own, result.begin());
   from_rank_0(result.data(), result.size());
   return result;
+}
+
+void World::sum(std::span<std::uint64_t> values) const {
+  constexpr std::size_t piece = std::size_t{1} << 20;  // MPI may copy it
+  const InCollective in(*runtime_->watch, Collective::sum, Group::world, values.size_bytes());
+  for (; !values.empty(); values = values.subspan(std::min(piece, values.size()))) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(std::min(piece, values.size())),
+                             MPI_UINT64_T, MPI_SUM, runtime_->ranks.world.get(), &request),
+              "MPI_Iallreduce");
+    complete(request);
+  }
 }
 
 void World::barrier() const {

@@ -446,6 +446,7 @@ class GraphReader {
     std::vector<std::vector<float>> values;
     for (const std::size_t i : {1, 2}) values.push_back(parameter(node, constant(node, i), {channels}));
     layer.values = std::move(values);
+    layer.given = {true, true};
     return norm;
   }
   bool has_values(const OnnxNode& node, std::size_t input, float value) const {
@@ -549,7 +550,10 @@ class GraphReader {
       layer.values.push_back(parameter(node, values, {channels}));
       return x;
     }
-    if (fits && std::holds_alternative<GroupNorm>(layer.operation)) {
+    // A weight after the bias would be of both.
+    const bool is_free = !layer.given[which] && !layer.given[1];
+    if (fits && is_free && std::holds_alternative<GroupNorm>(layer.operation)) {
+      layer.given[which] = true;
       if (which == 0) layer.name = layer_name(from, ".weight");
       std::vector<float> read = parameter(node, values, {channels});
       if (options_.weights) layer.values[which] = std::move(read);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct ImportedLayer {
   Shape shape{};
   /// Values of the parameters, in their order; empty unless weights are read.
   std::vector<std::vector<float>> values{};
+  std::array<bool, 2> given{};  ///< group norm: whether constants are its weight, its bias
 };
 
 /// Layers of a network under construction; the first is the input.

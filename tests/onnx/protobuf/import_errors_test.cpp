@@ -72,6 +72,23 @@ void keep_elsewhere(onnx::ModelProto& model, const std::string& location, const 
   }
 }
 
+/// A group norm that has a weight and a bias, and then another constant for each channel.
+void scale_group_norm(onnx::ModelProto& model, const std::string& operation) {
+  onnx::NodeProto& norm = node(model, "relu");
+  norm.set_op_type("GroupNormalization");
+  attribute(model, "relu", "num_groups").set_i(2);
+  for (const char* name : {"weight", "bias", "scale"}) {
+    onnx::TensorProto& added = *model.mutable_graph()->add_initializer();
+    added = tensor(model, 1);
+    added.set_name(name);
+  }
+  for (int i = 0; i < 2; ++i) model.mutable_graph()->mutable_initializer()->rbegin()->add_dims(1);
+  norm.add_input("weight");
+  norm.add_input("bias");
+  node(model, "pool").set_op_type(operation);
+  node(model, "pool").add_input("scale");
+}
+
 OnnxImport import_model(const onnx::ModelProto& model, const OnnxImportOptions& options = {},
                         const std::string& file = "m.onnx") {
   const std::string bytes = model.SerializeAsString();
@@ -142,6 +159,8 @@ TEST(OnnxImport, RefusesWhatANetworkCannotExpress) {
          node(m, "relu").add_input("c.bias");
        },
        {"constants are supported as bias of a convolution"}},
+      {[](auto& m) { scale_group_norm(m, "Mul"); }, {"node 'pool' (Mul): constants are supported as bias"}},
+      {[](auto& m) { scale_group_norm(m, "Add"); }, {"node 'pool' (Add): constants are supported as bias"}},
       {[](auto& m) { attribute(m, "flatten", "axis").set_i(2); }, {"node 'flatten' (Flatten): axis 2"}},
       {[](auto& m) { m.mutable_graph()->mutable_output(0)->set_name("conv"); },
        {"output 'conv' has 4x8x8 values, but a classifier gives one number per class"}},
