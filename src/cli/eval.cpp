@@ -137,6 +137,7 @@ std::unique_ptr<SamplePredictions> open_predictions(const World& world, const Ne
                                                     const Dataset& dataset, const EvalOptions& options) {
   std::unique_ptr<SamplePredictions> predictions;
   world.agree([&] {
+    if (!options.predictions.empty()) check_not_model(options.predictions, *options.saved);
     if (world.rank() != 0 || !needs_outputs(options)) return;
     const auto classes = static_cast<std::size_t>(network.classes());
     predictions =
@@ -154,6 +155,9 @@ int run_evaluation(World& world, const EvalOptions& options, const std::vector<s
   }
   const DatasetPair data = open_dataset(world, options.data);
   const Dataset& whole = part_of(world, data, options.split);
+  if (world.rank() == 0) {
+    for (const std::string& warning : whole.warnings()) print_warning(warning);
+  }
   std::unique_ptr<Network> network;
   std::unique_ptr<Dataset> relabelled;
   world.agree([&] {

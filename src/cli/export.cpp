@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "cli/saved_model.h"
 #include "cli/train/train_options.h"
+#include "core/message.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
 #include "lockstep/model_description.h"
@@ -43,7 +44,8 @@ void visit(O& options, Visitor&& field) {
       with_preprocessing,
       {.name = "with-preprocessing",
        .help = "begin with the preparation of samples: the model takes pixels as bytes from 0 to 255, or the "
-               "numbers of a table, and divides and normalizes them as in training"});
+               "numbers to which the columns of a table were encoded, and divides and normalizes them as in "
+               "training"});
   visit(network, field);
   field(input, {.name = "input", .help = "channels, rows and columns of the samples of --model"});
   field(classes,
@@ -76,6 +78,8 @@ std::map<std::string, std::string> metadata_for(ModelDescription description) {
 
 void export_model(const ExportOptions& options) {
   const SavedModel model = open_model(options.model, true);
+  print_warning(changed_warning(model));
+  check_not_model(options.output, model);
   const auto network = network_of(model, options.network.name, options.input, options.classes);
   if (options.softmax && model.description.task != name_of(Task::classification)) {
     throw Error(Category::usage,

@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/train/train_options.h"
 #include "core/files/atomic_file.h"
+#include "core/files/file_system.h"
 #include "core/options/text.h"
 #include "core/printable.h"
 #include "core/version.h"
@@ -85,6 +86,17 @@ void write_weights(const std::filesystem::path& file, const OnnxImport& imported
                                 .version = version()}));
 }
 
+/// Throws Error(usage) for a model that training has saved: its description would be lost.
+void check_not_trained(const std::filesystem::path& weights_file) {
+  if (file_kind(weights_file) != FileKind::file) return;
+  const ModelFile present = ModelFile::read(weights_file);
+  if (!present.metadata().contains("digest")) return;
+  throw Error(Category::usage,
+              fmt::format("the weights would replace {}, a model that lockstep has trained: name "
+                          "another network file, or use --no-weights",
+                          weights_file.string()));
+}
+
 void import_model(const ImportOptions& options) {
   const std::filesystem::path network_file = options.network;
   if (network_file.extension() != ".json") {
@@ -95,10 +107,11 @@ void import_model(const ImportOptions& options) {
   if (!options.input.empty()) how.input = shape_of(options.input);
   const OnnxImport imported = import_onnx(options.model, how);
   const std::string json = network_json(*imported.network);
+  const auto weights_file = std::filesystem::path(network_file).replace_extension(".safetensors");
+  if (how.weights) check_not_trained(weights_file);
   write_text_file(network_file, json);
   std::vector<std::string> lines{fmt::format("{}: {}", options.network, summary_of(*imported.network))};
   if (how.weights) {
-    const auto weights_file = std::filesystem::path(network_file).replace_extension(".safetensors");
     write_weights(weights_file, imported, json);
     lines.push_back(fmt::format("{}: the weights", weights_file.string()));
   }

@@ -130,6 +130,12 @@ std::string changed_warning(const ModelDescription& description, const std::stri
                      description.digest);
 }
 
+std::string changed_warning(const SavedModel& model) {
+  if (!model.describes_itself() || model.description.digest.empty()) return "";
+  return changed_warning(model.description, model.place,
+                         digest(*make_network(model.description, model.place), model.file));
+}
+
 SavedModel open_checkpoint_model(const std::filesystem::path& path, bool warns) {
   const Checkpoint checkpoint = open_checkpoint(path, warns);
   return described(results_of(checkpoint), checkpoint.folder.string());
@@ -147,6 +153,12 @@ SavedModel open_model(const std::filesystem::path& path, bool warns) {
     return open_checkpoint_model(named, warns);
   }
   return described(ModelFile::read(path), path.string());
+}
+
+void check_not_model(const std::filesystem::path& output, const SavedModel& model) {
+  std::error_code error;
+  if (!std::filesystem::equivalent(output, model.place, error)) return;
+  throw Error(Category::usage, fmt::format("{} is the model itself: name another file", output.string()));
 }
 
 std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::Given& given) {

@@ -30,10 +30,16 @@ struct SavedModel {
   bool describes_itself() const { return !description.network.empty(); }
 };
 
+/// The same for a model that describes its network; empty for others.
+std::string changed_warning(const SavedModel& model);
+
 /// Opens the model that a user means by `path`: a model file, a checkpoint, or a run directory. Of a run, it
 /// is checkpoints/best.safetensors; else checkpoints/final.safetensors; else the newest good checkpoint, with
 /// a warning for each later one if `warns`. Throws Error(data).
 SavedModel open_model(const std::filesystem::path& path, bool warns);
+
+/// Throws Error(usage) if `output`, a file that is to be written, is the file of the model.
+void check_not_model(const std::filesystem::path& output, const SavedModel& model);
 
 /// Opens the model of a checkpoint, or of the newest good one of a run directory. Throws as open_checkpoint.
 SavedModel open_checkpoint_model(const std::filesystem::path& path, bool warns);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <new>
 #include <string>
 
 #include "core/printable.h"
@@ -43,19 +44,30 @@ void print_warning(std::string_view text) {
   if (!text.empty()) print_message("lockstep: warning: " + std::string(text));
 }
 
+Error as_error(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return {Category::resource, "out of memory"};
+  } catch (const std::exception& error) {
+    return {Category::internal, error.what()};
+  } catch (...) {
+    return {Category::internal, "unknown exception"};
+  }
+}
+
 bool DeferredError::attempt(const std::function<void()>& work) {
-  std::optional<Error> failure;
   try {
     work();
-  } catch (const Error& error) {
-    failure = error;
-  } catch (const std::exception& error) {
-    failure.emplace(Category::internal, error.what());
+    return true;
+  } catch (...) {
+    const Error failure = as_error(std::current_exception());
+    print_warning(std::string(failure.what()) + "; the run continues without it");
+    if (!first_) first_ = failure;
+    return false;
   }
-  if (!failure) return true;
-  print_warning(std::string(failure->what()) + "; the run continues without it");
-  if (!first_) first_ = failure;
-  return false;
 }
 
 void DeferredError::rethrow() const {

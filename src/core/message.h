@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -25,6 +26,9 @@ void replace_last_line();
 
 /// Prints "lockstep: warning: " and `text`; nothing if `text` is empty.
 void print_warning(std::string_view text);
+
+/// Converts any exception to an Error: out of memory becomes Error(resource), an unknown one Error(internal).
+Error as_error(const std::exception_ptr& exception);
 
 /// Failures that do not end a run: printed when they happen, thrown when the run is over.
 class DeferredError {

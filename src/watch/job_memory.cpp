@@ -64,9 +64,10 @@ JobMemory::JobMemory(const std::string& job, const std::string& host, int ranks)
   const std::string name = file_name(job, host);
   remove_unused("/dev/shm");
   if (open_in("/dev/shm", name) || open_in(temporary_folder(), name)) return;
+  const std::string reason = std::strerror(errno);
   throw Error(Category::resource,
               fmt::format("cannot make {} in /dev/shm or {}: {}; the ranks of a host share it", name,
-                          temporary_folder().string(), std::strerror(errno)));
+                          temporary_folder().string(), reason));
 }
 
 JobMemory::JobMemory() : ranks_(1) { map(-1); }

@@ -61,7 +61,7 @@ TEST_F(InspectCheckpoints, VerifySaysWhatIsGood) {
   EXPECT_EQ(inspect({"--verify", folder_.string()}),
             second_ + ": good, step 2, 2 + 2 tensors\n" + first_ + ": good, step 1, 2 + 2 tensors\n");
   const std::string file = second_ + "/model.safetensors";
-  EXPECT_EQ(inspect({"--verify", file}), file + ": readable, 2 tensors; a model file holds no hash\n");
+  EXPECT_EQ(inspect({"--verify", file}), file + ": readable, but it has no digest, 2 tensors\n");
 }
 
 TEST_F(InspectCheckpoints, VerifyNamesWhatIsBad) {

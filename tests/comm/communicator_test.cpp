@@ -92,6 +92,13 @@ TEST(Launch, ByMpirunHidesTheSlurmStepAroundIt) {
   EXPECT_EQ(launch.starter, "mpirun -np 1");
 }
 
+TEST(Launch, ByMpirunIsRepeatedWithWhatMoreRanksThanCoresNeed) {
+  const Launch launch = launch_in({{"OMPI_COMM_WORLD_SIZE", "4"},
+                                   {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                                   {"OMPI_MCA_hwloc_base_binding_policy", "none"}});
+  EXPECT_EQ(launch.starter, "mpirun --oversubscribe --bind-to none -np 4");
+}
+
 TEST(Launch, ByAnUnknownPmixLauncherAssumesSeveralHosts) {
   EXPECT_FALSE(launch_in({{"PMIX_RANK", "0"}}).one_host);
 }

@@ -36,6 +36,9 @@ TEST(DeferredError, WarnsAtOnceAndThrowsTheFirstFailureInTheEnd) {
             "lockstep: warning: disk full; the run continues without it\n");
   EXPECT_FALSE(errors.attempt([] { throw std::runtime_error("a defect"); }));
   expect_error(Category::resource, {"disk full"}, [&] { errors.rethrow(); });
+  DeferredError memory;
+  EXPECT_FALSE(memory.attempt([] { throw std::bad_alloc(); }));
+  expect_error(Category::resource, {"out of memory"}, [&] { memory.rethrow(); });
 }
 
 }  // namespace

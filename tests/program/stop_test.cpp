@@ -202,8 +202,9 @@ TEST(Stop, AStoppedRunContinuesWithTheSameResult) {
   kill(run.processes_of(LOCKSTEP_PROGRAM).back(), SIGUSR1);
   const Outcome stopped = run.wait();
   expect_stopped(stopped, "SIGUSR1 to rank 1");
-  expect_holds(stopped.err,
-               "resume with: mpirun -np 2 " LOCKSTEP_PROGRAM " train --resume " + run_directory + "\n");
+  expect_holds(stopped.err, "resume with: mpirun --oversubscribe --bind-to none -np 2 " LOCKSTEP_PROGRAM
+                            " train --resume " +
+                                run_directory + "\n");
   const std::size_t step_at = stopped.err.find(" at step ") + 9;
   const std::string end = std::to_string(std::stoull(stopped.err.substr(step_at)) + 10);
   const Outcome resumed =

@@ -129,9 +129,16 @@ InspectedCheckpoint inspect_checkpoint(const Checkpoint& checkpoint, const Inspe
           .description = std::move(description)};
 }
 
-/// Reading a model file checks its structure.
+/// Checks the structure, and the parameters of a model that lockstep has saved. Throws Error(data).
 Verified verify_file(const std::string& file) {
-  return {.path = file, .problem = {}, .step = {}, .model_tensors = ModelFile::read(file).tensors().size()};
+  const SavedModel model = open_model(file, false);
+  if (const std::string changed = changed_warning(model); !changed.empty())
+    throw Error(Category::data, changed);
+  return {.path = file,
+          .problem = {},
+          .step = {},
+          .model_tensors = model.file.tensors().size(),
+          .has_digest = model.describes_itself() && !model.description.digest.empty()};
 }
 
 Verified verify_checkpoint(const std::filesystem::path& path) {

@@ -126,7 +126,8 @@ std::string text_of(const Verified& verified) {
   }
   return verified.step ? fmt::format("{}: good, step {}, {} + {} tensors\n", verified.path, *verified.step,
                                      verified.model_tensors, verified.optimizer_tensors)
-                       : fmt::format("{}: readable, {}; a model file holds no hash\n", verified.path,
+                       : fmt::format("{}: {}, {}\n", verified.path,
+                                     verified.has_digest ? "good" : "readable, but it has no digest",
                                      counted(verified.model_tensors, "tensor"));
 }
 

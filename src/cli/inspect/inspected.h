@@ -72,8 +72,9 @@ struct Verified {
   std::optional<std::uint64_t> step;  ///< of a checkpoint without a problem
   std::size_t model_tensors = 0;
   std::size_t optimizer_tensors = 0;
+  bool has_digest = false;  ///< whether a model file has the digest of its parameters, which was compared
 };
-LOCKSTEP_MEMBERS(Verified, path, problem, step, model_tensors, optimizer_tensors)
+LOCKSTEP_MEMBERS(Verified, path, problem, step, model_tensors, optimizer_tensors, has_digest)
 
 struct VerifiedFiles {
   std::vector<Verified> verified;

@@ -83,7 +83,7 @@ class InputImages final : public Dataset {
 
 }  // namespace
 
-InputSamples find_images(const std::vector<std::string>& files, Shape shape) {
+InputSamples find_images(const std::vector<std::string>& files, Shape shape, bool strict) {
   auto images = std::make_unique<InputImages>(shape);
   InputSamples found;
   for (const std::string& file : files) {
@@ -94,8 +94,8 @@ InputSamples find_images(const std::vector<std::string>& files, Shape shape) {
     try {
       images->add_archive(file);
     } catch (const Error& error) {
-      if (error.category() != Category::data) throw;
-      found.unreadable.emplace_back(error.what());
+      if (strict || error.category() != Category::data) throw;
+      found.unreadable.push_back({file, error.what()});
     }
   }
   found.samples = std::move(images);

@@ -16,7 +16,8 @@ namespace {
 
 void add(const std::string& name, const InputKind& kind, std::vector<std::string>& inputs) {
   if (name.empty()) return;
-  if (file_kind(name) != FileKind::folder) {
+  FileStatus status;  // what cannot be accessed is reported when it is read
+  if (files().stat(name, status) != 0 || status.kind != FileKind::folder) {
     inputs.push_back(name);
     return;
   }

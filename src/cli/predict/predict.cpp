@@ -142,13 +142,13 @@ InputSamples open_inputs(const World& world, const PredictOptions& options, bool
       TableEncoding encoding;
       const JsonDocument document(model.description.table, {.file = model.place + ": metadata 'table'"});
       document.read(document.root(), encoding);
-      inputs = read_tables(files, encoding);
+      inputs = read_tables(files, encoding, options.input.strict);
     } else {
-      inputs = find_images(files, input_shape(options, has_size));
+      inputs = find_images(files, input_shape(options, has_size), options.input.strict);
     }
     if (world.rank() != 0) return;
     for (const std::string& line : inputs.samples->warnings()) print_warning(line);
-    for (const std::string& line : inputs.unreadable) print_warning(line);
+    for (const UnreadInput& input : inputs.unreadable) print_warning(input.error);
   });
   return inputs;
 }
@@ -193,7 +193,10 @@ std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, b
 
 int run_prediction(World& world, const PredictOptions& options, const OptionSet& set) {
   const SavedModel& model = *options.saved;
-  if (world.rank() == 0) print_warning(fmt::format("{}", fmt::join(set.contradictions(), "; ")));
+  if (world.rank() == 0) {
+    print_warning(fmt::format("{}", fmt::join(set.contradictions(), "; ")));
+    print_warning(changed_warning(model));
+  }
   DatasetPair data;
   InputSamples named;
   if (options.has_dataset) {
@@ -214,7 +217,7 @@ int run_prediction(World& world, const PredictOptions& options, const OptionSet&
     printer = make_printer(options, set.is_given("top"), dataset, *network);
   });
   const std::uint64_t inputs = dataset.size() + unreadable;  // samples, and files that have none
-  if (world.rank() == 0) print(printer->head());
+  if (world.rank() == 0) print(printer->head() + printer->text(named.unreadable));
   predict(world, *network, model.file, dataset,
           {.input = options.input, .batch = options.batch, .execution = options.execution},
           [&](const OutputBlock& block) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/predict/input_samples.h"
 #include "lockstep/dataset.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/field.h"
@@ -29,6 +30,8 @@ class PredictionPrinter {
 
   /// Line before the first sample; may be empty.
   std::string head() const { return format_ == PredictionFormat::csv ? csv_head() + "\n" : ""; }
+  /// Lines of inputs that have no samples, in JSON only.
+  std::string text(const std::vector<UnreadInput>& inputs) const;
   /// Lines of the samples of a block. Those that cannot be read have a line in JSON only.
   std::string text(const OutputBlock& block);
 
@@ -40,7 +43,6 @@ class PredictionPrinter {
   virtual std::string csv_head() const = 0;
   /// Lines of the sample called `input`.
   virtual std::string lines(const std::string& input, std::span<const float> outputs) = 0;
-  std::string unreadable_line(const UnreadableSample& sample) const;
 
   const Dataset& dataset_;
   std::size_t outputs_;

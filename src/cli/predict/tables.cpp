@@ -53,7 +53,7 @@ class Rows final : public Dataset {
 
 }  // namespace
 
-InputSamples read_tables(const std::vector<std::string>& files, const TableEncoding& encoding) {
+InputSamples read_tables(const std::vector<std::string>& files, const TableEncoding& encoding, bool strict) {
   auto rows = std::make_unique<Rows>(encoding.elements());
   InputSamples tables;
   for (const std::string& file : files) {
@@ -61,8 +61,8 @@ InputSamples read_tables(const std::vector<std::string>& files, const TableEncod
       rows->append(make_csv_dataset(encoding, read_encoded_table(CsvFile(file).reader(), encoding, ""),
                                     {.names = {"row"}}));
     } catch (const Error& error) {
-      if (error.category() != Category::data) throw;
-      tables.unreadable.emplace_back(error.what());
+      if (strict || error.category() != Category::data) throw;
+      tables.unreadable.push_back({file, error.what()});
     }
   }
   tables.samples = std::move(rows);

@@ -257,7 +257,9 @@ void TrainingRun::open_record(Environment environment) {
   if (place_.keeps()) {
     const std::string run = place_.folder.path().string();
     const bool has_checkpoint = place_.continues && !place_.checkpoint.empty();
-    watch.set_advice(has_checkpoint ? resume_advice(start_, run) : begin_again_advice(start_, run));
+    const std::string advice = has_checkpoint ? resume_advice(start_, run) : begin_again_advice(start_, run);
+    // Other ranks do not learn of new checkpoints, and begin_again_advice fits both cases.
+    watch.set_advice(leads() || has_checkpoint ? advice : "resume or " + advice);
     const auto remarks = trainer_.write_checkpoints(place_.folder.checkpoints(), options_.checkpoints);
     for (const std::string& remark : remarks) print_warning(remark);
   }

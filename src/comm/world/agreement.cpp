@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
 #include <string>
 #include <vector>
+
+#include "core/message.h"
 
 namespace lockstep {
 namespace {
@@ -47,20 +48,6 @@ void agree(Communicator& communicator, const std::function<void()>& work) {
   communicator.all_gather_bytes(std::as_bytes(std::span(&code, 1)), bytes,
                                 std::as_writable_bytes(std::span(all)));
   own.settle(*std::min_element(all.begin(), all.end()));
-}
-
-Error as_error(const std::exception_ptr& exception) {
-  try {
-    std::rethrow_exception(exception);
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::bad_alloc&) {
-    return {Category::resource, "out of memory"};
-  } catch (const std::exception& error) {
-    return {Category::internal, error.what()};
-  } catch (...) {
-    return {Category::internal, "unknown exception"};
-  }
 }
 
 }  // namespace lockstep

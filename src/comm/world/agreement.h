@@ -42,7 +42,4 @@ class Outcome {
 /// Same as World::agree, for the ranks of a communicator for host memory. Collective.
 void agree(Communicator& communicator, const std::function<void()>& work);
 
-/// Converts any exception to an Error: out of memory becomes Error(resource), an unknown one Error(internal).
-Error as_error(const std::exception_ptr& exception);
-
 }  // namespace lockstep

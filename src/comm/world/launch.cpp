@@ -1,6 +1,7 @@
 #include "comm/world/launch.h"
 
 #include <cstdlib>
+#include <cstring>
 
 namespace lockstep {
 namespace {
@@ -10,6 +11,19 @@ using Lookup = std::function<const char*(const char*)>;
 int number(const Lookup& lookup, const char* name, int otherwise) {
   const char* value = lookup(name);
   return value == nullptr || *value == '\0' ? otherwise : std::atoi(value);
+}
+
+bool has_value(const Lookup& lookup, const char* name, const char* wanted) {
+  const char* value = lookup(name);
+  return value != nullptr && std::strcmp(value, wanted) == 0;
+}
+
+/// Options of mpirun (Open MPI 4) without which the same ranks may not start again.
+std::string placement_options(const Lookup& lookup) {
+  std::string options;
+  if (has_value(lookup, "OMPI_MCA_rmaps_base_oversubscribe", "1")) options += " --oversubscribe";
+  if (has_value(lookup, "OMPI_MCA_hwloc_base_binding_policy", "none")) options += " --bind-to none";
+  return options;
 }
 
 }  // namespace
@@ -25,7 +39,7 @@ Launch read_launch(const Lookup& lookup) {
             .local_count = local_count,
             .known = true,
             .one_host = local_count == size,
-            .starter = "mpirun -np " + std::to_string(size)};
+            .starter = "mpirun" + placement_options(lookup) + " -np " + std::to_string(size)};
   }
   if (const int size = number(lookup, "PMI_SIZE", 0); size > 0) {
     if (size == 1 && !managed) return {};

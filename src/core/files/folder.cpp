@@ -41,7 +41,8 @@ void add_tree(const Path& root, const Path& inner, std::vector<FolderId>& outer,
   outer.push_back(id);
   for (const std::string& name : list_folder(folder)) {
     if (name.starts_with('.')) continue;
-    if (file_kind(folder / name) == FileKind::folder) {
+    FileStatus entry;  // of what cannot be accessed: neither; reading it will tell why
+    if (files().stat(folder / name, entry) == 0 && entry.kind == FileKind::folder) {
       add_tree(root, inner / name, outer, paths);
     } else {
       paths.push_back(inner / name);

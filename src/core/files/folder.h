@@ -23,7 +23,7 @@ std::vector<std::string> list_folder(const std::filesystem::path& folder);
 
 /// Files in `folder` and the folders in it, as paths below it, folder by folder in ascending order of names.
 /// Entries whose names begin with a dot are left out. Links are followed, but not to a folder that contains
-/// them. Errors as list_folder.
+/// them. Entries that cannot be accessed count as files. Errors as list_folder.
 std::vector<std::filesystem::path> list_tree(const std::filesystem::path& folder);
 
 /// Renames a folder; `to` must be missing or empty, and in the same parent folder. The new name survives a

@@ -13,6 +13,7 @@
 #include "core/background.h"
 #include "core/finite.h"
 #include "core/launcher_report.h"
+#include "core/message.h"
 #include "core/options/check.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -154,12 +155,9 @@ void Checkpointer::report() {
     written.get();
     report.folder = store_.folder() / checkpoint_name(report.step);
     failure_.reset();
-  } catch (const Error& error) {
-    report.failure = error.what();
-    failure_ = error;
-  } catch (const std::exception& error) {
-    report.failure = error.what();
-    failure_.emplace(Category::resource, report.failure);
+  } catch (...) {
+    failure_ = as_error(std::current_exception());
+    report.failure = failure_->what();
   }
   if (hooks_.on_event) hooks_.on_event(report);
 }
