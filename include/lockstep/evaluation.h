@@ -50,7 +50,7 @@ struct UnreadableSample {
 struct OutputBlock {
   std::uint64_t first = 0;    ///< number of the first sample
   std::uint64_t samples = 0;  ///< number of samples
-  /// [sample][output]: logits. Those of samples that cannot be read have no meaning.
+  /// [sample][output]: logits. Those of samples that cannot be read are NaN.
   std::span<const float> values = {};
   std::span<const UnreadableSample> unreadable = {};  ///< in ascending order
 };

@@ -33,8 +33,10 @@ class ModelFile {
   const std::vector<TensorInfo>& tensors() const { return tensors_; }  ///< in order of their data
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::string& origin() const { return origin_; }
-  /// Values of the F32 tensor `name`. Throws Error(data) when it is missing or has another type or shape.
+  /// Values of the F32 tensor `name`, valid as long as this file. Throws Error(data) when it is missing or
+  /// has another type or shape.
   std::span<const float> floats(const std::string& name, std::span<const std::int64_t> shape) const;
+  /// Bytes of one of tensors(), valid as long as this file.
   std::span<const std::byte> bytes(const TensorInfo& tensor) const;
 
  private:
@@ -45,6 +47,7 @@ class ModelFile {
   std::size_t data_begin_ = 0;
 };
 
+/// Tensor to be written. Refers to the caller's memory.
 struct NamedTensor {
   std::string name;
   std::vector<std::int64_t> shape;

@@ -34,7 +34,8 @@ class Optimizer {
   /// Names of its per-element states, e.g. {"momentum"}; each is an arena with the parameters' layout, which
   /// starts as zeros.
   std::vector<std::string> states() const;
-  /// Parameters, gradients and each state have the same length.
+  /// Updates `parameters` in place. `states`: one for each name of states(), in this order. Parameters,
+  /// gradients and each state have the same length.
   void update(std::span<float> parameters, std::span<const float> gradients,
               std::span<const std::span<float>> states, const Step& step) const;
 

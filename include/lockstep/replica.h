@@ -66,19 +66,23 @@ class Replica {
 };
 
 /// Sum of the gradients of a step's micro-batches over all ranks, in the order of one fixed tree: the same
-/// bits on any number of ranks. `start` and `all_reduce` are collective.
+/// bits on any number of ranks.
 class GradientSum {
  public:
+  /// `elements`: of a gradient, equal on all ranks. The world must outlive the sum. Collective. Throws
+  /// Error(resource) when memory is short.
   GradientSum(const World& world, std::size_t elements);
   ~GradientSum();
 
   /// Starts a step with `micro_batches` over all ranks. Returns this rank's share of them, [first, second).
+  /// Collective.
   std::pair<std::uint32_t, std::uint32_t> start(std::uint32_t micro_batches);
-  /// Memory for the gradient of this rank's next micro-batch; local.
+  /// Memory for the gradient of this rank's next micro-batch, valid until add(); local.
   std::span<float> next();
   /// Adds the gradient that was written to next(); local.
   void add();
-  /// Sum of all ranks' gradients, on every rank; valid until the next start.
+  /// Sum of all ranks' gradients, on every rank, once all of this rank's were added; valid until the next
+  /// start. Collective.
   std::span<const float> all_reduce();
 
  private:

@@ -7,7 +7,6 @@
 #include <bit>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string_view>
 
 namespace lockstep::launcher {

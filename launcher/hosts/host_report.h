@@ -10,7 +10,7 @@
 
 namespace lockstep::launcher {
 
-/// Something about a host that a run cannot bear, or that makes it slower or harder to follow.
+/// Problem of a host that prevents a run, or slows it down.
 struct HostProblem {
   std::string host;
   std::string text;                     ///< predicate: "has revision 1234, and this host 5678"
@@ -36,7 +36,7 @@ struct HostReport {
   std::string table() const;
 };
 
-/// What the answers are compared with.
+/// Properties that all hosts should share.
 struct ExpectedHost {
   HostFacts here;         ///< this machine, and the program that was started on it
   std::string interface;  ///< that the user or Open MPI's parameters name; empty: to be found

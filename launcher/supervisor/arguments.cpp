@@ -183,13 +183,13 @@ after it are lockstep's (lockstep --help). The exit status is lockstep's.
                      with --device cpu, one per NUMA node, as a rank uses all its cores. With a
                      scheduler, mpirun's)
   --hosts A:2,B:2    hosts, with their numbers of ranks or without, to which ssh works without a
-                     question; or --hostfile FILE, with lines "A slots=2". All are asked before
-                     the run starts: what they lack ends it with a table
+                     question; or --hostfile FILE, with lines "A slots=2". All hosts are checked
+                     first; if one lacks something, a table says what, and nothing starts
   --check            only ask the hosts, for the data of COMMAND too, and print the table
   --interface NAME   network interface by which hosts reach each other, or their network, as in
                      10.0.0.0/24 (default: found, where hosts have several)
   --max-restarts N   number of times that a failed training is resumed from its newest checkpoint
-                     (default: 0, as somebody may want to look at a failure first)
+                     (default: 0, so that failures can be examined)
   --min-ranks N      if one rank, or one of several hosts, keeps failing, continue with fewer ranks,
                      but at least N (default: 1). Their number does not affect the result
   --grace SECONDS    time that ranks have to stop on request before they are killed (default: 30)

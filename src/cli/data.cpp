@@ -10,7 +10,6 @@
 
 #include "cli/class_names.h"
 #include "cli/commands.h"
-#include "cli/data_warnings.h"
 #include "cli/model_summary.h"
 #include "cli/output.h"
 #include "cli/results.h"

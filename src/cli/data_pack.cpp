@@ -1,11 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
-
 #include "cli/commands.h"
-#include "cli/data_warnings.h"
 #include "cli/output.h"
 #include "cli/train/train_options.h"
 #include "core/files/file_system.h"

@@ -156,8 +156,9 @@ SavedModel open_model(const std::filesystem::path& path, bool warns) {
 }
 
 void check_not_model(const std::filesystem::path& output, const SavedModel& model) {
-  std::error_code error;
-  if (!std::filesystem::equivalent(output, model.place, error)) return;
+  FileStatus present, own;
+  if (files().stat(output, present) != 0 || files().stat(model.place, own) != 0) return;
+  if (present.device != own.device || present.inode != own.inode) return;
   throw Error(Category::usage, fmt::format("{} is the model itself: name another file", output.string()));
 }
 

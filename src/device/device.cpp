@@ -46,8 +46,8 @@ Buffer::Buffer(void* data, std::size_t bytes, std::function<void(void*)> release
 void check_memory(std::size_t available, std::size_t bytes, const char* purpose) {
   if (bytes <= available) return;
   throw Error(Category::resource,
-              fmt::format("not enough memory for the {}: {} MB wanted, {} MB available to this rank", purpose,
-                          bytes >> 20, available >> 20));
+              fmt::format("not enough memory for the {}: {} MB are needed, {} MB are available to this rank",
+                          purpose, bytes >> 20, available >> 20));
 }
 
 HostView::HostView(Device& device, const Buffer& buffer)

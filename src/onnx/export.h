@@ -19,7 +19,7 @@ struct OnnxPreprocessing {
   std::vector<double> deviation = {};  ///< one per channel, or one for all; empty: 1
 };
 
-/// What an ONNX model contains beside the network.
+/// Contents of an ONNX model beside the network.
 struct OnnxExportOptions {
   bool fold_batch_norm =
       false;             ///< whether convolutions and linear layers take over the batch norm after them

@@ -6,7 +6,7 @@
 
 #include "core/json/members.h"
 
-/// What bounds the speed of an operation: the arithmetic of a thread, or the memory that its data come from
+/// Limits to the speed of an operation: the arithmetic of a thread, or the memory that its data come from
 /// (the roofline model, Williams et al., 2009).
 namespace lockstep {
 
@@ -18,7 +18,7 @@ struct MemoryLimit {
 };
 LOCKSTEP_MEMBERS(MemoryLimit, name, bytes, bytes_per_s)
 
-/// What one thread can do at most, measured.
+/// Limits of one thread, measured.
 struct ThreadLimits {
   double flop_per_s = 0.0;
   std::vector<MemoryLimit> memory = {};  ///< the smallest cache first, the memory last

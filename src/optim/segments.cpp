@@ -82,9 +82,7 @@ std::vector<Segment> make_segments(const std::vector<Parameter>& parameters, con
   bool trains = false;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const bool vector = parameters[i].shape.size() <= 1;
-    Segment segment{.begin = layout.offsets[i],
-                    .end = i + 1 < parameters.size() ? layout.offsets[i + 1] : layout.elements,
-                    .parameter = i};
+    Segment segment{.begin = layout.offsets[i], .end = layout.end_of(i), .parameter = i};
     if (frozen[i]) {
       segment.kind = Segment::Kind::frozen;
     } else if (!parameters[i].trained()) {

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-/// What each rank sends to the others.
+/// Message of a rank to all others.
 struct RankTexts {
   char host[256] = "";
   char device[256] = "";

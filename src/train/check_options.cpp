@@ -63,7 +63,7 @@ std::string describe(Shape shape, int outputs, Task task) {
   const char* const what = task == Task::classification ? "class"
                            : task == Task::multilabel   ? "label"
                                                         : "number";
-  return fmt::format("{}x{}x{} images and {}{}", shape.channels, shape.height, shape.width,
+  return fmt::format("samples of {}x{}x{} and {}{}", shape.channels, shape.height, shape.width,
                      counted(outputs, what), task == Task::regression ? " to predict" : "");
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 
 #include "comm/world/watch_of.h"
 #include "graph/summary.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <numeric>
 
 #include "comm/world/watch_of.h"

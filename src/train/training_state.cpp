@@ -5,7 +5,6 @@
 
 #include "core/finite.h"
 #include "core/hash.h"
-#include "optim/segments.h"
 
 namespace lockstep {
 

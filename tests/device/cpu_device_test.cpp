@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <vector>
 
 #include "lockstep/error.h"
@@ -145,6 +146,22 @@ TEST_P(CpuDevice, CallsAreTimedByPhase) {
 TEST(CpuStream, WorkOutsideOfARecordingIsAnError) {
   const auto device = make_cpu_device({});
   EXPECT_THROW(device->streams()[0]->call([] {}, Phase::load), Error);
+}
+
+/// Ranks have their default number of threads on cores of their own: each core is in one part.
+TEST(CpuCores, ArePartsOfRanks) {
+  for (const int count : {1, 2, 8, 13}) {
+    for (const int ranks : {1, 2, 3, 5, 16}) {
+      int next = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const CoreRange part = part_of_cores(count, rank, ranks);
+        EXPECT_EQ(part.first, next);
+        EXPECT_LE(std::abs(part.count - part_of_cores(count, 0, ranks).count), 1);
+        next += part.count;
+      }
+      EXPECT_EQ(next, count);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, CpuDevice, testing::Values(1, 2, 3, 8));

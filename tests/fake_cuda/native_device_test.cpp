@@ -224,7 +224,7 @@ TEST_P(NativeDevice, IsOnTheGpuOfItsRank) {
 
 TEST_P(NativeDevice, SaysHowMuchMemoryIsMissing) {
   EXPECT_EQ(error_of([&] { device->allocate(std::size_t{5} << 30); }),
-            "GPU 0: not enough memory: 5120 MB wanted, 4095 of 4096 MB are free");
+            "GPU 0: not enough memory: 5120 MB are needed, 4095 of 4096 MB are free");
   device->record([&] { for_each(handle(), count, AddOne{memory.as<float>()}); })->run();
   EXPECT_EQ(values().front(), 1.0F) << "the error is not left behind";
 }

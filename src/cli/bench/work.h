@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// What an operation has to do in one direction.
+/// Work of an operation in one direction.
 struct Work {
   double flop = 0.0;   ///< floating-point operations
   double bytes = 0.0;  ///< that it must move at least

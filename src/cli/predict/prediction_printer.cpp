@@ -3,6 +3,7 @@
 #include "cli/predict/json_line.h"
 
 namespace lockstep {
+
 std::string PredictionPrinter::text(const OutputBlock& block) {
   std::string text;
   std::span<const UnreadableSample> unreadable = block.unreadable;

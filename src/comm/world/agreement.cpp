@@ -42,12 +42,7 @@ void Outcome::settle(std::int64_t smallest) const {
 
 void agree(Communicator& communicator, const std::function<void()>& work) {
   const Outcome own(work, communicator.rank());
-  const std::int64_t code = own.code();
-  std::vector<std::int64_t> all(static_cast<std::size_t>(communicator.size()));
-  const std::vector<std::size_t> bytes(all.size(), sizeof code);
-  communicator.all_gather_bytes(std::as_bytes(std::span(&code, 1)), bytes,
-                                std::as_writable_bytes(std::span(all)));
-  own.settle(*std::min_element(all.begin(), all.end()));
+  own.settle(std::ranges::min(all_gather(communicator, own.code())));
 }
 
 }  // namespace lockstep

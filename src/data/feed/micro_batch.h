@@ -26,7 +26,7 @@ struct SampleFormat {
   std::size_t sample_bytes() const { return shape.size() * (floats ? sizeof(float) : 1); }
 };
 
-/// What a network is to predict for a sample: its class, or, for other tasks than classification, numbers.
+/// Target of a sample: its class or, for other tasks than classification, numbers.
 struct Target {
   std::int32_t label = 0;
   const float* values = nullptr;

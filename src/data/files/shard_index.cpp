@@ -4,9 +4,6 @@
 
 #include <xxhash.h>
 
-#include <algorithm>
-#include <cstring>
-#include <numeric>
 #include <optional>
 #include <utility>
 

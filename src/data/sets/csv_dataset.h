@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// What is to be predicted of a table's rows.
+/// Targets of a table's rows.
 struct RowTargets {
   Task task = Task::classification;
   std::vector<std::string> names = {};  ///< of the classes, or of the number to predict

@@ -235,7 +235,7 @@ class CpuDevice : public Device {
     }
     void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED) {
-      throw Error(Category::resource, fmt::format("not enough memory: {} MB wanted", bytes >> 20));
+      throw Error(Category::resource, fmt::format("not enough memory: {} MB are needed", bytes >> 20));
     }
     madvise(data, bytes, MADV_HUGEPAGE);
     return {data, bytes, [bytes](void* address) { munmap(address, bytes); }};

@@ -49,28 +49,24 @@ Cores find_cores() {
   return cores;
 }
 
+/// Cores of a rank. If the launcher bound it to some, these are its own.
+CoreRange own_part(const Cores& cores, int local_rank, int local_size) {
+  const auto count = static_cast<int>(cores.processors.size());
+  return cores.all ? part_of_cores(count, local_rank, std::max(1, local_size)) : CoreRange{0, count};
+}
+
 }  // namespace
 
 int available_cores(int local_rank, int local_size) {
-  const Cores cores = find_cores();
-  const int count = std::max(1, static_cast<int>(cores.processors.size()));
-  if (!cores.all || local_size <= 1) {
-    return count;
-  }
-  const int share = count / local_size + (local_rank < count % local_size ? 1 : 0);
-  return std::max(1, share);
+  return std::max(1, own_part(find_cores(), local_rank, local_size).count);
 }
 
 std::vector<int> processors_for_executors(int threads, int local_rank, int local_size) {
   const Cores cores = find_cores();
-  const int count = static_cast<int>(cores.processors.size());
-  const int ranks = cores.all ? std::max(1, local_size) : 1;
-  const int rank = cores.all ? local_rank : 0;
-  if (threads * ranks > count) {
-    return {};
-  }
-  const int first = rank * count / ranks;
-  return {cores.processors.begin() + first, cores.processors.begin() + first + threads};
+  const CoreRange own = own_part(cores, local_rank, local_size);
+  if (threads > own.count) return {};
+  const auto first = cores.processors.begin() + own.first;
+  return {first, first + threads};
 }
 
 // The floating-point environment includes the control bits of MXCSR (x86) and FPCR (ARM).

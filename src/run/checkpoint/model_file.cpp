@@ -95,8 +95,8 @@ std::span<const float> ModelFile::floats(const std::string& name, std::span<cons
                                             tensor->dtype, shape_text(tensor->shape), shape_text(shape)));
   }
   if (tensor->begin % alignof(float) != 0) {
-    throw Error(Category::data,
-                fmt::format("{}: tensor '{}': data at odd byte {}", origin_, name, tensor->begin));
+    throw Error(Category::data, fmt::format("{}: tensor '{}': data begin at byte {}, not a multiple of {}",
+                                            origin_, name, tensor->begin, alignof(float)));
   }
   const std::span<const std::byte> values = bytes(*tensor);
   return {reinterpret_cast<const float*>(values.data()), values.size() / sizeof(float)};

@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "run/sinks/progress_text.h"
 #include "run/sinks/sink.h"
 
 namespace lockstep {

@@ -25,13 +25,13 @@ struct Value {
   std::variant<float, Markdown, Picture> content;
 };
 
-/// What TensorBoard shows of a step or, for events without a step, of an epoch.
+/// Summary of a step for TensorBoard or, for events without a step, of an epoch.
 struct Summary {
   std::int64_t step = 0;
   std::vector<Value> values{};
 };
 
-/// What TensorBoard shows of an event. The numbers of a step, and of an epoch: a scalar for each number in
+/// Summary of an event for TensorBoard. The numbers of a step, and of an epoch: a scalar for each number in
 /// its line, "step/loss" or "epoch/train_loss". ConfusionReport: a picture with a row per class, and a table
 /// of the classes. EndReport: the digest as a text. Without values for other events.
 Summary summary_of(const RunEvent& event);

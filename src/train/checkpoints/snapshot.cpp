@@ -1,6 +1,5 @@
 #include "train/checkpoints/snapshot.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/background.h"

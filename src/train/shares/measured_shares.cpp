@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "device/cpu/cpu_device.h"
+
 namespace lockstep {
 namespace {
 
@@ -39,9 +41,10 @@ bool can_plan_again(const Session& session) {
 }  // namespace
 
 bool share_cores(const Session& session) {
-  const auto executors =
-      session.device().streams().size() * static_cast<std::size_t>(session.world().local_size());
-  return executors > std::thread::hardware_concurrency();
+  const World& world = session.world();
+  const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+  const int own = part_of_cores(processors, world.local_rank(), world.local_size()).count;
+  return static_cast<int>(session.device().streams().size()) > own;
 }
 
 MeasuredShares::MeasuredShares(const Session& session, std::uint32_t leaves, std::size_t executors,

@@ -118,7 +118,7 @@ TEST(ModelFile, FloatsNamesWhatDoesNotFit) {
                [&] { read.floats("w", Shape1{6}); });
   expect_error(Category::data, {"model: tensor 'odd' is U8 [1], F32 [1] is needed"},
                [&] { read.floats("odd", Shape1{1}); });
-  expect_error(Category::data, {"model: tensor 'x': data at odd byte 25"},
+  expect_error(Category::data, {"model: tensor 'x': data begin at byte 25, not a multiple of 4"},
                [&] { read.floats("x", Shape1{1}); });
 }
 

@@ -45,7 +45,7 @@ class NativeDevice final : public CudaDevice {
       std::size_t free = 0, total = 0;
       check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
       throw Error(Category::resource,
-                  fmt::format("GPU {}: not enough memory: {} MB wanted, {} of {} MB are free", device_,
+                  fmt::format("GPU {}: not enough memory: {} MB are needed, {} of {} MB are free", device_,
                               bytes >> 20, free >> 20, total >> 20));
     }
     check_cuda(code, "cudaMalloc");
