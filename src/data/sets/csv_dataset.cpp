@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "core/command_line.h"
@@ -89,10 +90,10 @@ void check_train_file(const std::filesystem::path& place) {
 
 DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options) {
   const FileKind kind = file_kind(place);
-  if (kind == FileKind::other) {
-    throw Error(Category::data,
-                fmt::format("{}: is neither a regular file nor a folder of tables", place.string()),
-                "data-dir");
+  if (kind == FileKind::other || kind == FileKind::missing) {
+    const char* const what = kind == FileKind::missing ? "no such file or folder"
+                                                       : "is neither a regular file nor a folder of tables";
+    throw Error(Category::data, fmt::format("{}: {}", place.string(), what), "data-dir");
   }
   const bool is_file = kind == FileKind::file;
   const std::filesystem::path train_file = is_file ? place : place / "train.csv";
@@ -211,8 +212,13 @@ CsvTable split_off_test_rows(CsvTable& table, double fraction, Task task) {
     ++row;
   });
   if (test.rows() == 0) {
-    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} leaves none to test",
-                                            table.labels.file, fraction, counted(row, "row")));
+    const bool all_differ = row > 1 && std::set(classes.begin(), classes.end()).size() == row;
+    throw Error(
+        Category::data,
+        fmt::format(
+            "{}: a test fraction of {} of {} leaves none to test{}", table.labels.file, fraction,
+            counted(row, "row"),
+            all_differ ? ": each row has a class of its own; --task regression predicts numbers" : ""));
   }
   table = std::move(train);
   return test;
