@@ -131,7 +131,7 @@ std::string changed_warning(const ModelDescription& description, const std::stri
 }
 
 std::string changed_warning(const SavedModel& model) {
-  if (!model.describes_itself() || model.description.digest.empty()) return "";
+  if (!model.has_digest()) return "";
   return changed_warning(model.description, model.place,
                          digest(*make_network(model.description, model.place), model.file));
 }

@@ -28,9 +28,12 @@ struct SavedModel {
   std::string place;  ///< file or checkpoint that was read
 
   bool describes_itself() const { return !description.network.empty(); }
+  /// Whether its parameters can be compared with those that were saved.
+  bool has_digest() const { return describes_itself() && !description.digest.empty(); }
 };
 
-/// The same for a model that describes its network; empty for others.
+/// Warning that the parameters of a model are not those that were saved; empty: they are, or it has no
+/// digest.
 std::string changed_warning(const SavedModel& model);
 
 /// Opens the model that a user means by `path`: a model file, a checkpoint, or a run directory. Of a run, it

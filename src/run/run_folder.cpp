@@ -156,7 +156,8 @@ std::vector<std::string> RunFolder::cut_record(std::uint64_t step, int epoch) co
       ++damaged_at_end;  // perhaps of later steps
       continue;
     }
-    if (!event->is_within(step, epoch)) {  // a checkpoint's line comes after those of the next steps
+    if (!event->is_within(step,
+                          epoch)) {  // lines are not in order: a checkpoint is written while later steps run
       damaged_at_end = 0;
       continue;
     }

@@ -139,7 +139,7 @@ TEST(ProgressSink, TenTimesASecondAndClearedBeforeOtherLines) {
   EXPECT_TRUE(text.ends_with("left\r\x1b[K"));
 }
 
-/// As on a terminal that Ctrl-S has stopped.
+/// A full pipe blocks writers as a terminal does after Ctrl-S.
 TEST(ProgressSink, DoesNotBlockAStoppedRunWhoseOutputNobodyReads) {
   const auto write_to_full_pipe = [] {
     int ends[2];

@@ -138,7 +138,7 @@ Verified verify_file(const std::string& file) {
           .problem = {},
           .step = {},
           .model_tensors = model.file.tensors().size(),
-          .has_digest = model.describes_itself() && !model.description.digest.empty()};
+          .has_digest = model.has_digest()};
 }
 
 Verified verify_checkpoint(const std::filesystem::path& path) {
@@ -174,7 +174,7 @@ void verify_checkpoints(const std::filesystem::path& path, const ResultPrinter& 
 }
 
 void inspect(const InspectOptions& options) {
-  const bool is_folder = file_kind(options.file) == FileKind::folder;
+  const bool names_folder = file_kind(options.file) == FileKind::folder;
   if (options.file.empty() && (options.verify || options.model.name.empty())) {
     throw Error(Category::usage, "name a model file, a checkpoint or a run directory, or a network with " +
                                      flag_of(&ModelOptions::name));
@@ -183,13 +183,13 @@ void inspect(const InspectOptions& options) {
   if (options.file.empty()) {
     const auto network = make_model(options.model.name, options.input, options.classes);
     printer.print(summarize(*network, options.micro_batch));
-  } else if (options.verify && is_folder) {
+  } else if (options.verify && names_folder) {
     verify_checkpoints(options.file, printer);
   } else if (options.verify) {
     const Verified file = verify_file(options.file);
     printer.text(text_of(file));
     printer.finish(VerifiedFiles{{file}});
-  } else if (is_folder) {
+  } else if (names_folder) {
     printer.print(inspect_checkpoint(open_checkpoint(options.file), options));
   } else {
     printer.print(inspect_file(ModelFile::read(options.file), options));

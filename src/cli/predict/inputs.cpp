@@ -16,8 +16,7 @@ namespace {
 
 void add(const std::string& name, const InputKind& kind, std::vector<std::string>& inputs) {
   if (name.empty()) return;
-  FileStatus status;  // what cannot be accessed is reported when it is read
-  if (files().stat(name, status) != 0 || status.kind != FileKind::folder) {
+  if (!is_folder(name)) {
     inputs.push_back(name);
     return;
   }

@@ -258,7 +258,8 @@ void TrainingRun::open_record(Environment environment) {
     const std::string run = place_.folder.path().string();
     const bool has_checkpoint = place_.continues && !place_.checkpoint.empty();
     const std::string advice = has_checkpoint ? resume_advice(start_, run) : begin_again_advice(start_, run);
-    // Other ranks do not learn of new checkpoints, and begin_again_advice fits both cases.
+    // Ranks other than 0 do not learn of new checkpoints. The command of begin_again_advice resumes if there
+    // is one.
     watch.set_advice(leads() || has_checkpoint ? advice : "resume or " + advice);
     const auto remarks = trainer_.write_checkpoints(place_.folder.checkpoints(), options_.checkpoints);
     for (const std::string& remark : remarks) print_warning(remark);

@@ -122,14 +122,16 @@ std::vector<std::byte> World::broadcast(std::span<const std::byte> own) const {
 }
 
 void World::sum(std::span<std::uint64_t> values) const {
-  constexpr std::size_t piece = std::size_t{1} << 20;  // MPI may copy it
+  constexpr std::size_t most_at_once = std::size_t{1} << 20;  // MPI may copy them
   const InCollective in(*runtime_->watch, Collective::sum, Group::world, values.size_bytes());
-  for (; !values.empty(); values = values.subspan(std::min(piece, values.size()))) {
+  while (!values.empty()) {
+    const auto piece = values.first(std::min(most_at_once, values.size()));
     MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(std::min(piece, values.size())),
-                             MPI_UINT64_T, MPI_SUM, runtime_->ranks.world.get(), &request),
+    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_UINT64_T,
+                             MPI_SUM, runtime_->ranks.world.get(), &request),
               "MPI_Iallreduce");
     complete(request);
+    values = values.subspan(piece.size());
   }
 }
 

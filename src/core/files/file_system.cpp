@@ -109,6 +109,11 @@ ScopedFiles::ScopedFiles(FileSystem& replacement) : before_(*files_in_use().exch
 
 ScopedFiles::~ScopedFiles() { files_in_use() = &before_; }
 
+bool is_folder(const std::filesystem::path& path) {
+  FileStatus status;
+  return files().stat(path, status) == 0 && status.kind == FileKind::folder;
+}
+
 FileKind file_kind(const std::filesystem::path& path) {
   FileStatus status;
   if (files().stat(path, status) == 0) return status.kind;

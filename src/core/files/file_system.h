@@ -83,5 +83,7 @@ class ScopedFiles {
 /// Kind of the entry at `path`. If the system cannot determine it, throws Error with path, reason and the
 /// category of category_of_failure.
 FileKind file_kind(const std::filesystem::path& path);
+/// Whether `path` leads to a folder. No if the system cannot determine it: reading the path tells why.
+bool is_folder(const std::filesystem::path& path);
 
 }  // namespace lockstep

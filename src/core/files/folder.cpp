@@ -41,8 +41,7 @@ void add_tree(const Path& root, const Path& inner, std::vector<FolderId>& outer,
   outer.push_back(id);
   for (const std::string& name : list_folder(folder)) {
     if (name.starts_with('.')) continue;
-    FileStatus entry;  // of what cannot be accessed: neither; reading it will tell why
-    if (files().stat(folder / name, entry) == 0 && entry.kind == FileKind::folder) {
+    if (is_folder(folder / name)) {
       add_tree(root, inner / name, outer, paths);
     } else {
       paths.push_back(inner / name);

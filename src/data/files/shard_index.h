@@ -14,7 +14,7 @@ namespace lockstep {
 ///   "lockstep-images" and a byte 1 (version)                          16 bytes
 ///   samples, classes, bytes of all names                              3 x 8
 ///   per sample: offset 8, checksum 8 (xxh3-64 of its bytes), length 4, shard 4, label 4, name length 4
-///   names of the samples one after the other, then those of the classes, each followed by a line end
+///   names of all samples, then of all classes, each with a line end after it
 ///   xxh3-128 of all before, low half first                            16
 struct ShardIndex {
   struct Entry {

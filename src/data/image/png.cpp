@@ -13,6 +13,7 @@
 #include "lockstep/error.h"
 
 namespace lockstep {
+
 /// State that libpng's callbacks get. An error jumps back to the function that called libpng: no C++ object
 /// with a destructor may live in between.
 struct PngSource {
@@ -102,7 +103,7 @@ void PngDecoder::decode(int channels, Image& image) {
   const bool converts = channels == 1 && !state.is_grey();
   const std::size_t width = png_get_image_width(state.png, state.info);
   const std::size_t height = png_get_image_height(state.png, state.info);
-  const std::size_t row = width * (converts ? 3 : static_cast<std::size_t>(channels));
+  const std::size_t row = png_get_rowbytes(state.png, state.info);  // one or three bytes for each pixel
   image.width = static_cast<int>(width);
   image.height = static_cast<int>(height);
   image.channels = channels;
