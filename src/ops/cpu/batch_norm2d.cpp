@@ -75,9 +75,10 @@ void backward(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& m
   layer.functions->backward({.shape = shape_of(layer, memory),
                              .activation = layer.activation,
                              .input = memory.inputs[0],
-                             .output = memory.output,
+                             .output = layer.add ? memory.output : nullptr,
                              .grad_output = memory.grad_output,
                              .weight = memory.parameters[0],
+                             .bias = memory.parameters[1],
                              .mean = saved.mean,
                              .inverse_deviation = saved.inverse_deviation,
                              .grad_input = memory.grad_inputs[0],
@@ -107,7 +108,7 @@ Op plan_batch_norm(const BatchNorm2d& norm, const OpRequest& request) {
   Op op = op_of<Element>(layer);
   op.saved_bytes = 3 * static_cast<std::size_t>(layer.channels) * sizeof(float);
   op.backward_reads_inputs = true;
-  op.backward_reads_output = layer.activation != ActivationKind::none;
+  op.backward_reads_output = layer.add && layer.activation != ActivationKind::none;
   return op;
 }
 

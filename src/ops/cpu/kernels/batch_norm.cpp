@@ -1,4 +1,7 @@
 #include "ops/cpu/kernels/batch_norm.h"
+
+#include <type_traits>
+
 #include "ops/cpu/kernels/storage.h"
 #include "ops/cpu/kernels/vectors.h"
 
@@ -140,13 +143,12 @@ HWY_INLINE Vector activate(Vector v) {
   return v;
 }
 
-/// Gradient before the activation, from the activated value.
-template <ActivationKind ACTIVATION, class Element>
-HWY_INLINE Vector masked(Vector grad, const Element* output) {
+/// Gradient before the activation. `y`: the value before or after it, as stored.
+template <ActivationKind ACTIVATION>
+HWY_INLINE Vector masked(Vector grad, Vector y) {
   if constexpr (ACTIVATION == ActivationKind::none) {
     return grad;
   }
-  const Vector y = load(output);
   grad = hn::IfThenElseZero(passes(y), grad);
   if constexpr (ACTIVATION == ActivationKind::relu6) {
     grad = hn::IfThenElseZero(hn::Not(hn::Ge(y, hn::Set(floats, 6.0F))), grad);
@@ -154,13 +156,28 @@ HWY_INLINE Vector masked(Vector grad, const Element* output) {
   return grad;
 }
 
+/// A channel's values before residual and activation are factor * input + shift.
+struct Line {
+  Vector factor;
+  Vector shift;
+
+  template <class Element>
+  HWY_INLINE Vector at(const Element* input) const {
+    return hn::MulAdd(load(input), factor, shift);
+  }
+};
+
+template <class Task>
+Line line_of(const Task& task, int channel) {
+  const float scale = task.weight[channel] * task.inverse_deviation[channel];
+  return {hn::Set(floats, scale), hn::Set(floats, task.bias[channel] - task.mean[channel] * scale)};
+}
+
 template <class Element, ActivationKind ACTIVATION, bool RESIDUAL>
 void normalize(const BatchNormForward<Element>& task, int channel) {
-  const float scale = task.weight[channel] * task.inverse_deviation[channel];
-  const Vector factor = hn::Set(floats, scale);
-  const Vector shift = hn::Set(floats, task.bias[channel] - task.mean[channel] * scale);
+  const Line line = line_of(task, channel);
   for_each_vector(task.shape, channel, [&](std::size_t at, Mask) HWY_ATTR {
-    Vector v = hn::MulAdd(load(task.input + at), factor, shift);
+    Vector v = line.at(task.input + at);
     if constexpr (RESIDUAL) {
       v = hn::Add(v, load(task.residual + at));
     }
@@ -168,19 +185,31 @@ void normalize(const BatchNormForward<Element>& task, int channel) {
   });
 }
 
-/// Computes all gradients of a channel; with RESIDUAL also the residual's. Gradients of missing images are
-/// zeros.
-template <class Element, ActivationKind ACTIVATION, bool RESIDUAL>
+/// What forward added to the normalized values.
+enum class Residual { none, without_gradient, with_gradient };
+
+/// Computes all gradients of a channel. Gradients of missing images are zeros. Without a residual, the
+/// activation is found from the input, which is read anyway.
+template <class Element, ActivationKind ACTIVATION, Residual RESIDUAL>
 void differentiate(const BatchNormBackward<Element>& task, int channel) {
   const BatchNormShape& shape = task.shape;
   const Element* x = task.input;
   const float mean_of_channel = task.mean[channel];
   const float inverse = task.inverse_deviation[channel];
   const Vector mean = hn::Set(floats, mean_of_channel);
+  const Line line = line_of(task, channel);
+  const auto grad_at = [&](std::size_t at) HWY_ATTR {
+    const Vector grad = load(task.grad_output + at);
+    if constexpr (ACTIVATION == ActivationKind::none) return grad;
+    if constexpr (RESIDUAL != Residual::none) return masked<ACTIVATION>(grad, load(task.output + at));
+    const Vector y = line.at(x + at);
+    if constexpr (std::is_same_v<Element, float>) return masked<ACTIVATION>(grad, y);
+    return masked<ACTIVATION>(grad, ACTIVATION == ActivationKind::relu6 ? rounded(y) : y);
+  };
   double sums[2] = {0.0, 0.0};  // of dy and dy (x - mean)
   reduce_channel<2>(shape, channel, sums, [&](Vector* s, std::size_t at, Mask) HWY_ATTR {
-    const Vector grad = masked<ACTIVATION>(load(task.grad_output + at), task.output + at);
-    if constexpr (RESIDUAL) {
+    const Vector grad = grad_at(at);
+    if constexpr (RESIDUAL == Residual::with_gradient) {
       store(grad, task.grad_residual + at);
     }
     s[0] = hn::Add(s[0], grad);
@@ -197,9 +226,11 @@ void differentiate(const BatchNormBackward<Element>& task, int channel) {
   const Vector slope = hn::Set(floats, -scale * static_cast<float>(sums[1] * square / elements(shape)));
   const Vector shift = hn::Set(floats, -scale * static_cast<float>(sums[0] / elements(shape)));
   for_each_vector(shape, channel, [&](std::size_t at, Mask mask) HWY_ATTR {
-    Vector grad = load(RESIDUAL ? task.grad_residual + at : task.grad_output + at);
-    if constexpr (!RESIDUAL) {
-      grad = masked<ACTIVATION>(grad, task.output + at);
+    Vector grad;
+    if constexpr (RESIDUAL == Residual::with_gradient) {
+      grad = load(task.grad_residual + at);
+    } else {
+      grad = grad_at(at);
     }
     const Vector linear = hn::MulAdd(hn::Sub(load(x + at), mean), slope, shift);
     store(hn::IfThenElseZero(mask, hn::MulAdd(grad, factor, linear)), task.grad_input + at);
@@ -223,7 +254,7 @@ Forward<Element> forward_function(ActivationKind activation) {
   }
 }
 
-template <class Element, bool RESIDUAL>
+template <class Element, Residual RESIDUAL>
 Backward<Element> backward_function(ActivationKind activation) {
   switch (activation) {
     case ActivationKind::relu:
@@ -252,9 +283,10 @@ void batch_norm_forward(const BatchNormForward<Element>& task) {
 
 template <class Element>
 void batch_norm_backward(const BatchNormBackward<Element>& task) {
-  const Backward<Element> run = task.grad_residual != nullptr
-                                    ? backward_function<Element, true>(task.activation)
-                                    : backward_function<Element, false>(task.activation);
+  const Backward<Element> run =
+      task.grad_residual != nullptr ? backward_function<Element, Residual::with_gradient>(task.activation)
+      : task.output != nullptr      ? backward_function<Element, Residual::without_gradient>(task.activation)
+                                    : backward_function<Element, Residual::none>(task.activation);
   for (int channel = 0; channel < task.shape.channels; ++channel) {
     run(task, channel);
   }

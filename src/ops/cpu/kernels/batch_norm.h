@@ -38,9 +38,10 @@ struct BatchNormBackward {
   BatchNormShape shape;
   ActivationKind activation;
   const Element* input;
-  const Element* output;  ///< read if there is an activation
+  const Element* output;  ///< read if there is an activation; null: there was no residual
   const Element* grad_output;
   const float* weight;
+  const float* bias;
   const float* mean;
   const float* inverse_deviation;
   Element* grad_input;     ///< may be null
