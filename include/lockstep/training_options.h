@@ -217,8 +217,8 @@ template <OptionsOf<LoadOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   auto& [reset_head] = options;
   field(reset_head, {.name = "reset-head",
-                     .help = "reinitialise the last layer if the file lacks it or has other shapes for it: "
-                             "for fine-tuning with other classes",
+                     .help = "reinitialise the last layer if the file lacks it, has other shapes for it, or "
+                             "says that it is for other classes",
                      .needs = {{"init-from"}}});
 }
 

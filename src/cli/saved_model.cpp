@@ -1,7 +1,6 @@
 #include "cli/saved_model.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -26,17 +25,6 @@ namespace {
 SavedModel described(ModelFile file, std::string place) {
   ModelDescription description = description_of(file);
   return {std::move(file), std::move(description), std::move(place)};
-}
-
-/// Names of up to ten classes: "cat, dog and 3 more".
-std::string shortened(const Names& names) {
-  constexpr std::size_t most = 10;
-  std::vector<std::string> shown;
-  for (const std::string& name : names) {
-    if (shown.size() < most) shown.push_back(printable(name));
-  }
-  const std::string text = fmt::format("{}", fmt::join(shown, ", "));
-  return names.size() <= most ? text : fmt::format("{} and {} more", text, names.size() - most);
 }
 
 /// A data set whose classes or labels have the numbers of a model's. Labels that it does not have do not
@@ -245,7 +233,7 @@ std::unique_ptr<Dataset> relabel(const Dataset& dataset, const SavedModel& model
           Category::data,
           fmt::format("the data set has a {0} {1}, which {2} does not know; {3} of the data set: {4}; of "
                       "the model: {5}",
-                      noun, in_quotes(name), model.place, plural(noun), shortened(names), shortened(known)));
+                      noun, in_quotes(name), model.place, plural(noun), first_names(names), first_names(known)));
     }
     labels.push_back(found->second);
   }

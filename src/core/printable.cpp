@@ -30,6 +30,15 @@ std::string printable(std::string_view text) {
   return without_control_characters(text.substr(0, longest)) + (text.size() > longest ? "..." : "");
 }
 
+std::string first_names(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 10;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
+    text += (i == 0 ? "" : ", ") + printable(names[i]);
+  }
+  return names.size() <= most ? text : fmt::format("{} and {} more", text, names.size() - most);
+}
+
 std::string in_quotes(std::string_view text) { return fmt::format("'{}'", printable(text)); }
 
 std::string plural(std::string_view noun) {

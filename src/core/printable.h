@@ -3,6 +3,7 @@
 #include <concepts>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lockstep {
 
@@ -17,6 +18,9 @@ std::string printable(std::string_view text);
 
 /// printable(text) in single quotes: every name or value of the user's that a message repeats.
 std::string in_quotes(std::string_view text);
+
+/// Names of up to ten things, as printable() shows them: "cat, dog and 3 more".
+std::string first_names(const std::vector<std::string>& names);
 
 /// Plural of an English noun: "ranks", "micro-batches", "entries".
 std::string plural(std::string_view noun);

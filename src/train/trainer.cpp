@@ -11,6 +11,7 @@
 #include "train/checkpoints/checkpointer.h"
 #include "train/checkpoints/restore.h"
 #include "train/evaluator.h"
+#include "train/initial_model.h"
 #include "train/loop/epoch_loop.h"
 #include "train/run.h"
 #include "train/run_description.h"
@@ -117,12 +118,18 @@ class Trainer::Implementation {
     return evaluation;
   }
 
-  void load(const ModelFile& file, const LoadOptions& options) {
+  std::vector<std::string> load(const ModelFile& file, const LoadOptions& options) {
     // Ranks may share the arena, in which a different file of one rank would go unnoticed.
     check_same(session_.world(), lines_of_load(file, options));
-    session_.world().agree([&] { state_.load(file, options); });
+    InitialModel initial;
+    session_.world().agree([&] {
+      initial = compare_initial_model(file.origin(), lockstep::description_of(file), description_,
+                                      options.reset_head);
+      state_.load(file, options, initial.other_outputs);
+    });
     state_.start_averages();
     loop_.check_replicas();
+    return initial.warnings;
   }
 
   const Run& run() const { return run_; }
@@ -221,8 +228,8 @@ Evaluation Trainer::evaluate(const Dataset& dataset) { return implementation_->e
 StepTimes Trainer::steps(int max) {
   return implementation_->loop().run_steps(static_cast<std::uint64_t>(max));
 }
-void Trainer::load(const ModelFile& file, const LoadOptions& options) {
-  implementation_->load(file, options);
+std::vector<std::string> Trainer::load(const ModelFile& file, const LoadOptions& options) {
+  return implementation_->load(file, options);
 }
 void Trainer::save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
   implementation_->save(file, metadata);

@@ -58,9 +58,9 @@ UpdatedArenas TrainingState::updated() const {
   return updated;
 }
 
-void TrainingState::load(const ModelFile& file, const LoadOptions& options) {
+void TrainingState::load(const ModelFile& file, const LoadOptions& options, bool other_outputs) {
   views_.front().fetch();
-  ParameterSet(run_.network, run_.layout, views_.front().floats()).load(file, options);
+  ParameterSet(run_.network, run_.layout, views_.front().floats()).load(file, options, other_outputs);
   views_.front().store();
 }
 

@@ -115,8 +115,8 @@ class TrainingState {
   /// Arenas that a step changes, with the slices of the ranks.
   UpdatedArenas updated() const;
 
-  /// Loads parameters from a file, on this rank. Throws Error(data).
-  void load(const ModelFile& file, const LoadOptions& options);
+  /// Loads parameters from a file, on this rank, as ParameterSet::load. Throws Error(data).
+  void load(const ModelFile& file, const LoadOptions& options, bool other_outputs);
   /// Sets the averages to the parameters. All ranks must have written these before, as they may share the
   /// arenas.
   void start_averages();

@@ -227,6 +227,7 @@ void OptionSet::take(Values& values, const std::string& name, std::string value)
   if (value.starts_with("--") && find(std::string_view(value).substr(2)) != nullptr) {
     throw Error(Category::usage, fmt::format("--{} needs a value; {} follows", name, value));
   }
+  if (value.empty()) throw Error(Category::usage, fmt::format("--{} is empty: omit it", name));
   const auto [source, first] = values.insert({name, {value, "--" + name}});
   if (first) return;
   if (!find(name)->repeats) throw Error(Category::usage, fmt::format("--{} is given twice", name));

@@ -55,10 +55,7 @@ OptionSet train_option_set(TrainOptions& options) {
   set.accept_by_data();
   set.add(options);
   set.config_file();
-  const auto options_of_run = [](const std::string& run) {
-    if (run.empty()) throw Error(Category::usage, "--resume: is empty; name a run, a checkpoint, or auto");
-    return find_options(run).string();
-  };
+  const auto options_of_run = [](const std::string& run) { return find_options(run).string(); };
   set.config_of("resume", options_of_run, "device", "cuda");  // a run without GPUs continues on the CPU
   set.recipes("recipe", default_recipe, recipe_text);
   set.epilogue(sources);

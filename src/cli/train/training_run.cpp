@@ -231,7 +231,9 @@ void TrainingRun::restore() {
   } else if (!options_.init_from.empty()) {
     std::optional<ModelFile> file;
     world_.agree([&] { file = read_initial_model(options_.init_from); });
-    trainer_.load(*file, options_.load);
+    const std::vector<std::string> warnings = trainer_.load(*file, options_.load);
+    if (!leads()) return;
+    for (const std::string& warning : warnings) print_warning(warning);
   }
 }
 

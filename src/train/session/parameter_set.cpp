@@ -70,11 +70,11 @@ void ParameterSet::check_names(const ModelFile& file) const {
   }
 }
 
-void ParameterSet::load(const ModelFile& file, const LoadOptions& options) const {
+void ParameterSet::load(const ModelFile& file, const LoadOptions& options, bool other_outputs) const {
   check_names(file);
   const std::vector<int> head = head_parameters(network_);
   const auto fits = [&](int id) { return holds(file, parameters_[static_cast<std::size_t>(id)]); };
-  const bool reset = options.reset_head && !std::ranges::all_of(head, fits);
+  const bool reset = options.reset_head && (other_outputs || !std::ranges::all_of(head, fits));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const bool of_head = std::ranges::find(head, static_cast<int>(i)) != head.end();
     if (of_head && reset) {

@@ -28,9 +28,9 @@ class ParameterSet {
   }
 
   /// Loads all parameters. Names and shapes must match exactly, except as `options` allow; PyTorch's
-  /// num_batches_tracked is ignored. Throws Error(data) with the first tensor that is missing, unknown or
-  /// different.
-  void load(const ModelFile& file, const LoadOptions& options = {}) const;
+  /// num_batches_tracked is ignored. `other_outputs`: the last layer does not fit, whatever its shape. Throws
+  /// Error(data) with the first tensor that is missing, unknown or different.
+  void load(const ModelFile& file, const LoadOptions& options = {}, bool other_outputs = false) const;
   /// All parameters as tensors of a PyTorch state_dict, with a num_batches_tracked of 0 for each batch norm.
   /// They refer to the arena.
   std::vector<NamedTensor> tensors() const;
