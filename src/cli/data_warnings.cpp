@@ -38,8 +38,8 @@ std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& o
 
 std::string skipped_warning(const Evaluation& evaluation, const std::string& kind) {
   if (evaluation.skipped == 0) return {};
-  return fmt::format("{} of {} {} samples could not be read and were skipped", evaluation.skipped,
-                     evaluation.samples + evaluation.skipped, kind);
+  return fmt::format("{} of {} {}{}samples could not be read and were skipped", evaluation.skipped,
+                     evaluation.samples + evaluation.skipped, kind, kind.empty() ? "" : " ");
 }
 
 MajorityClass majority_class(const Dataset& dataset) {

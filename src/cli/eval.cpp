@@ -7,6 +7,7 @@
 
 #include "cli/class_names.h"
 #include "cli/commands.h"
+#include "cli/data_part.h"
 #include "cli/data_warnings.h"
 #include "cli/eval_results.h"
 #include "cli/find_checkpoints.h"
@@ -14,7 +15,6 @@
 #include "cli/results.h"
 #include "cli/sample_predictions.h"
 #include "cli/saved_model.h"
-#include "cli/split.h"
 #include "cli/train/train_options.h"
 #include "core/message.h"
 #include "lockstep/dataset.h"
@@ -56,7 +56,8 @@ void visit(O& options, Visitor&& field) {
   visit(model, field);
   visit(data, field);
   visit(input, field);
-  field(split, {.name = "split", .help = "part of the data set to measure"});
+  field(split, {.name = "split",
+                .help = "part of the data set to measure; all: all of its samples, such as new ones"});
   field(per_class,
         {.name = "per-class",
          .help = "also print samples, precision, recall and F1 of each class, or of each label with "
@@ -118,7 +119,7 @@ OptionSet option_set(EvalOptions& options) {
   set.epilogue(
       "Examples:\n  lockstep eval runs/lenet-fashion-mnist-1\n"
       "  lockstep-run -np 2 eval lenet.safetensors\n"
-      "  lockstep eval flowers.safetensors --data-dir other-flowers --per-class\n"
+      "  lockstep eval flowers.safetensors --data-dir other-flowers --split all --per-class\n"
       "  lockstep eval --model resnet18 --dataset images --data-dir imagenet torch.safetensors\n");
   return set;
 }
@@ -146,6 +147,18 @@ std::unique_ptr<SamplePredictions> open_predictions(const World& world, const Ne
   return predictions;
 }
 
+/// Says that only held-out samples of other data than those of the training are measured; empty: they are
+/// not.
+std::string held_out_note(const DataPart& part, const EvalOptions& options, const SavedModel& model) {
+  const DatasetPair& data = part.data;
+  const bool same_data = options.data.directory == fact(model.description.data, "data-dir");
+  if (options.split != Split::test || !(options.data.test_fraction > 0.0) || same_data) return {};
+  const std::uint64_t held_out = data.test->size();
+  const std::uint64_t validation = data.validation ? data.validation->size() : 0;
+  return fmt::format("the {} samples of {} are measured; --split all measures all {}", held_out,
+                     data.test_origin, data.train->size() + validation + held_out);
+}
+
 int run_evaluation(World& world, const EvalOptions& options, const std::vector<std::string>& warnings) {
   const SavedModel& model = *options.saved;
   if (world.rank() == 0) {
@@ -153,10 +166,11 @@ int run_evaluation(World& world, const EvalOptions& options, const std::vector<s
       print_message(fmt::format("model {}", model.place));
     print_warning(fmt::format("{}", fmt::join(warnings, "; ")));
   }
-  const DatasetPair data = open_dataset(world, options.data);
-  const Dataset& whole = part_of(world, data, options.split);
+  const DataPart data = open_part(world, options.data, options.split, model);
+  const Dataset& whole = data.samples(options.split);
   if (world.rank() == 0) {
     for (const std::string& warning : whole.warnings()) print_warning(warning);
+    if (const std::string note = held_out_note(data, options, model); !note.empty()) print_message(note);
   }
   std::unique_ptr<Network> network;
   std::unique_ptr<Dataset> relabelled;
@@ -184,8 +198,7 @@ int run_evaluation(World& world, const EvalOptions& options, const std::vector<s
     });
   }
   if (world.rank() == 0) {
-    print_warning(skipped_warning(results.evaluation,
-                                  options.split == Split::train ? "training" : name_of(options.split)));
+    print_warning(skipped_warning(results.evaluation, adjective_of(options.split)));
     results.class_names = names_of_classes(dataset, static_cast<std::size_t>(network->classes()));
     results.digest = digest(*network, model.file);
     const ResultPrinter printer(options.results, true);

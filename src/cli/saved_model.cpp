@@ -16,6 +16,7 @@
 #include "data/files/table_encoding.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
+#include "lockstep/evaluation.h"
 #include "lockstep/models.h"
 #include "run/run_folder.h"
 
@@ -200,6 +201,16 @@ std::unique_ptr<Network> network_of(const SavedModel& model, const std::string& 
                   model.place, own_name.empty() ? "another network" : in_quotes(own_name), flag));
 }
 
+std::optional<TrainedTable> trained_table(const SavedModel& model) {
+  const ModelDescription& description = model.description;
+  if (description.table.empty()) return {};
+  TrainedTable table{.scale = description.target_scale};
+  const JsonDocument document(description.table, {.file = model.place + ": metadata 'table'"});
+  document.read(document.root(), table.encoding);
+  if (description.task == name_of(Task::classification)) table.classes = description.classes;
+  return table;
+}
+
 void check_task(const Dataset& dataset, const SavedModel& model) {
   const std::string task = name_of(dataset.task());
   if (!model.describes_itself() || task == model.description.task) return;
@@ -215,7 +226,8 @@ void check_encoding(const Dataset& dataset, const SavedModel& model) {
     return;
   throw Error(
       Category::data,
-      fmt::format("the columns of the data set are not encoded as those of {}: its training rows are others",
+      fmt::format("the columns of the data set are not encoded as those of {}: its training rows are others; "
+                  "--split all measures any rows",
                   model.place));
 }
 
@@ -233,7 +245,8 @@ std::unique_ptr<Dataset> relabel(const Dataset& dataset, const SavedModel& model
           Category::data,
           fmt::format("the data set has a {0} {1}, which {2} does not know; {3} of the data set: {4}; of "
                       "the model: {5}",
-                      noun, in_quotes(name), model.place, plural(noun), first_names(names), first_names(known)));
+                      noun, in_quotes(name), model.place, plural(noun), first_names(names),
+                      first_names(known)));
     }
     labels.push_back(found->second);
   }

@@ -2,10 +2,12 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/options/option_set.h"
+#include "data/sets/whole.h"
 #include "lockstep/dataset.h"
 #include "lockstep/model_description.h"
 #include "lockstep/model_file.h"
@@ -57,6 +59,9 @@ std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::G
 /// `name` is empty, and if `name` is a network with other parameters than the described one.
 std::unique_ptr<Network> network_of(const SavedModel& model, const std::string& name, Shape shape,
                                     int classes);
+
+/// What the model knows of tables; nothing: it was not trained on one. Throws Error(data) naming its file.
+std::optional<TrainedTable> trained_table(const SavedModel& model);
 
 /// Throws Error(data) for a data set of another task than that of a model that describes itself.
 void check_task(const Dataset& dataset, const SavedModel& model);

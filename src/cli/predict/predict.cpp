@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/data_part.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
 #include "cli/predict/images.h"
@@ -12,9 +13,7 @@
 #include "cli/predict/prediction_printer.h"
 #include "cli/predict/tables.h"
 #include "cli/saved_model.h"
-#include "cli/split.h"
 #include "cli/train/train_options.h"
-#include "core/json/json.h"
 #include "core/message.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
@@ -56,7 +55,7 @@ void visit(O& options, Visitor&& field) {
                  .scope = Scope::local});
   visit(model, field);
   visit(data, field);
-  field(split, {.name = "split", .help = "part of the data set to predict"});
+  field(split, {.name = "split", .help = "part of the data set to predict; all: all of its samples"});
   visit(input, field);
   visit(batch, field);
   visit(execution, field);
@@ -139,10 +138,7 @@ InputSamples open_inputs(const World& world, const PredictOptions& options, bool
   InputSamples inputs;
   world.agree([&] {
     if (takes_tables) {
-      TableEncoding encoding;
-      const JsonDocument document(model.description.table, {.file = model.place + ": metadata 'table'"});
-      document.read(document.root(), encoding);
-      inputs = read_tables(files, encoding, options.input.strict);
+      inputs = read_tables(files, trained_table(model)->encoding, options.input.strict);
     } else {
       inputs = find_images(files, input_shape(options, has_size), options.input.strict);
     }
@@ -197,14 +193,14 @@ int run_prediction(World& world, const PredictOptions& options, const OptionSet&
     print_warning(fmt::format("{}", fmt::join(set.contradictions(), "; ")));
     print_warning(changed_warning(model));
   }
-  DatasetPair data;
+  DataPart data;
   InputSamples named;
   if (options.has_dataset) {
-    data = open_dataset(world, options.data);
+    data = open_part(world, options.data, options.split, model);
   } else {
     named = open_inputs(world, options, set.is_given("image-size"));
   }
-  const Dataset& dataset = named.samples ? *named.samples : part_of(world, data, options.split);
+  const Dataset& dataset = named.samples ? *named.samples : data.samples(options.split);
   std::uint64_t unreadable = named.unreadable.size();
   std::unique_ptr<Network> network;
   std::unique_ptr<PredictionPrinter> printer;

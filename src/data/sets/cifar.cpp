@@ -148,7 +148,7 @@ std::unique_ptr<Dataset> make_cifar_dataset(const CifarDescription& description,
 }
 
 /// 32x32 colour images in 10 classes, 50,000 for training and 10,000 for testing (Krizhevsky, 2009).
-DatasetPair open_cifar10(const World& world, const DatasetOptions& options) {
+DatasetPair open_cifar10(const World& world, const DatasetOptions& options, DataUse /*use*/) {
   return open_cifar(world,
                     {.name = "cifar10",
                      .folder = "cifar-10-batches-bin",
@@ -163,7 +163,7 @@ DatasetPair open_cifar10(const World& world, const DatasetOptions& options) {
 
 /// 32x32 colour images in 100 classes (the "fine" labels), 50,000 for training and 10,000 for testing
 /// (Krizhevsky, 2009).
-DatasetPair open_cifar100(const World& world, const DatasetOptions& options) {
+DatasetPair open_cifar100(const World& world, const DatasetOptions& options, DataUse /*use*/) {
   return open_cifar(world,
                     {.name = "cifar100",
                      .folder = "cifar-100-binary",

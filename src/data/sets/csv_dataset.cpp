@@ -88,32 +88,50 @@ void check_train_file(const std::filesystem::path& place) {
               "data-dir");
 }
 
-DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options) {
+void check_place(const DatasetOptions& options) {
+  if (!options.directory.empty()) return;
+  throw Error(Category::usage, "data set 'csv' has no default folder: name that of train.csv and test.csv",
+              "data-dir");
+}
+
+/// Files of the parts of a data set; empty: there is none.
+struct TableFiles {
+  std::filesystem::path train;
+  std::filesystem::path validation = {};
+  std::filesystem::path test = {};
+};
+
+/// `place`: a table, or a folder.
+TableFiles find_tables(const std::filesystem::path& place) {
   const FileKind kind = file_kind(place);
   if (kind == FileKind::other || kind == FileKind::missing) {
     const char* const what = kind == FileKind::missing ? "no such file or folder"
                                                        : "is neither a regular file nor a folder of tables";
     throw Error(Category::data, fmt::format("{}: {}", place.string(), what), "data-dir");
   }
-  const bool is_file = kind == FileKind::file;
-  const std::filesystem::path train_file = is_file ? place : place / "train.csv";
-  const auto part_file = [&](Part part) {
-    return is_file ? std::filesystem::path() : find_part(place, part, ".csv");
-  };
-  const std::filesystem::path validation_file = part_file(Part::validation),
-                              test_file = part_file(Part::test);
+  if (kind == FileKind::file) return {.train = place};
+  return {.train = find_part(place, Part::train, ".csv"),
+          .validation = find_part(place, Part::validation, ".csv"),
+          .test = find_part(place, Part::test, ".csv")};
+}
+
+/// Throws Error(usage) if there is nothing to measure a model with.
+void check_tested(const std::filesystem::path& place, const TableFiles& files) {
+  if (!files.test.empty() || !files.validation.empty()) return;
+  const bool is_file = files.train == place;
+  throw Error(Category::usage,
+              fmt::format("{} {}: give --test-fraction 0.2 to test with a fifth of {} rows, or the folder of "
+                          "train.csv and test.csv",
+                          place.string(), is_file ? "is a file" : "has train.csv, but no test.csv",
+                          is_file ? "its" : "the"),
+              "data-dir");
+}
+
+DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options, DataUse use) {
+  const auto [train_file, validation_file, test_file] = find_tables(place);
   const bool holds_out = options.test_fraction > 0.0;
   check_test_fraction(test_file, options.test_fraction);
-  if (!holds_out && test_file.empty() && validation_file.empty() &&
-      file_kind(train_file) != FileKind::missing) {
-    throw Error(
-        Category::usage,
-        fmt::format("{} {}: give --test-fraction 0.2 to test with a fifth of {} rows, or the folder of "
-                    "train.csv and test.csv",
-                    place.string(), is_file ? "is a file" : "has train.csv, but no test.csv",
-                    is_file ? "its" : "the"),
-        "data-dir");
-  }
+  if (use == DataUse::training && !holds_out) check_tested(place, {train_file, validation_file, test_file});
   CsvTable train = parse_csv_table(CsvFile(train_file).reader(), {.label_column = options.label_column,
                                                                   .drop_columns = options.drop_columns});
   std::optional<CsvTable> held_out;
@@ -240,20 +258,38 @@ DatasetPair make_csv_datasets(Task task, const TableEncoding& encoding, EncodedT
   return pair;
 }
 
+std::vector<std::unique_ptr<Dataset>> read_labelled_tables(const DatasetOptions& options,
+                                                           const TrainedTable& model) {
+  check_place(options);
+  const std::string& label_column =
+      options.label_column.empty() ? model.encoding.label_column : options.label_column;
+  const auto [train, validation, test] = find_tables(options.directory);
+  std::vector<std::unique_ptr<Dataset>> tables;
+  for (const std::filesystem::path& file : {train, validation, test}) {
+    if (file.empty()) continue;
+    EncodedTable table = read_encoded_table(CsvFile(file).reader(), model.encoding, label_column);
+    RowTargets targets = model.classes.empty() ? numbers_of(table.labels, model.scale)
+                                               : classes_of(table.labels, model.classes);
+    tables.push_back(make_csv_dataset(model.encoding, std::move(table), std::move(targets)));
+  }
+  if (tables.empty()) {
+    throw Error(Category::data, fmt::format("no train.csv, val.csv or test.csv in {}", options.directory),
+                "data-dir");
+  }
+  return tables;
+}
+
 /// Tables: DIR/train.csv, DIR/val.csv and DIR/test.csv, of which one of the last two may be missing; with a
 /// test fraction, the file that the directory option names, or DIR/train.csv. Every rank has its own copy.
-DatasetPair open_csv(const World& world, const DatasetOptions& options) {
+DatasetPair open_csv(const World& world, const DatasetOptions& options, DataUse use) {
   DatasetPair pair;
   world.agree([&] {
-    if (options.directory.empty()) {
-      throw Error(Category::usage,
-                  "data set 'csv' has no default folder: name that of train.csv and test.csv", "data-dir");
-    }
+    check_place(options);
     check_train_file(options.directory);
     if (options.task == Task::multilabel) {
       throw Error(Category::usage, "a table has one label column: classification or regression", "task");
     }
-    pair = open_tables(options.directory, options);
+    pair = open_tables(options.directory, options, use);
   });
   return pair;
 }

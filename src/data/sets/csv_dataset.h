@@ -7,6 +7,7 @@
 
 #include "data/files/csv_table.h"
 #include "data/files/table_encoding.h"
+#include "data/sets/whole.h"
 #include "lockstep/dataset.h"
 
 namespace lockstep {
@@ -29,6 +30,13 @@ std::unique_ptr<Dataset> make_csv_dataset(const TableEncoding& encoding, Encoded
 /// label is not a number (naming its line), or all of `train` are equal or too large to be squared and added.
 DatasetPair make_csv_datasets(Task task, const TableEncoding& encoding, EncodedTable train,
                               std::optional<EncodedTable> test, std::optional<EncodedTable> validation = {});
+
+/// Opens the tables of a data set, its training, validation and test rows as far as there are such, as
+/// samples of a model. The label column of `options` or, if it names none, the model's. Throws Error(data) as
+/// read_encoded_table, for a folder without tables, and for a label that the model does not have (naming its
+/// line).
+std::vector<std::unique_ptr<Dataset>> read_labelled_tables(const DatasetOptions& options,
+                                                           const TrainedTable& model);
 
 /// Moves `fraction` of the rows of each class, or for regression of all rows, to a second table
 /// (data/sets/held_out.h). Keys are hashes of the rows' numbers. Throws Error(data) if it would have no rows.

@@ -5,7 +5,7 @@ namespace lockstep {
 
 /// 28x28 grey images of handwritten digits, 60,000 for training and 10,000 for testing (LeCun, Cortes,
 /// Burges).
-DatasetPair open_mnist(const World& world, const DatasetOptions& options) {
+DatasetPair open_mnist(const World& world, const DatasetOptions& options, DataUse /*use*/) {
   return open_idx_datasets(world,
                            {.name = "mnist",
                             .shape = {.channels = 1, .height = 28, .width = 28},
@@ -17,7 +17,7 @@ DatasetPair open_mnist(const World& world, const DatasetOptions& options) {
 
 /// 28x28 grey images of clothes in 10 classes, 60,000 for training and 10,000 for testing (Xiao, Rasul,
 /// Vollgraf, 2017).
-DatasetPair open_fashion_mnist(const World& world, const DatasetOptions& options) {
+DatasetPair open_fashion_mnist(const World& world, const DatasetOptions& options, DataUse /*use*/) {
   return open_idx_datasets(
       world,
       {.name = "fashion-mnist",

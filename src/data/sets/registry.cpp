@@ -17,7 +17,7 @@ namespace {
 
 struct Entry {
   std::string_view name;
-  DatasetPair (*open)(const World& world, const DatasetOptions& options);
+  DatasetPair (*open)(const World& world, const DatasetOptions& options, DataUse use);
 };
 
 #define LOCKSTEP_ROW(name, function) Entry{name, function},
@@ -26,12 +26,16 @@ constexpr std::array entries = {LOCKSTEP_DATASETS(LOCKSTEP_ROW)};
 
 }  // namespace
 
-DatasetPair open_dataset(const World& world, const DatasetOptions& options) {
+DatasetPair open_parts(const World& world, const DatasetOptions& options, DataUse use) {
   check_same(world, lines_to_compare(options));
   world.agree([&] { check_fields(options); });
-  DatasetPair pair = std::ranges::find(entries, options.name, &Entry::name)->open(world, options);
+  DatasetPair pair = std::ranges::find(entries, options.name, &Entry::name)->open(world, options, use);
   world.agree([&] { complete_parts(pair, options); });
   return pair;
+}
+
+DatasetPair open_dataset(const World& world, const DatasetOptions& options) {
+  return open_parts(world, options, DataUse::training);
 }
 
 std::vector<std::string> dataset_names() {

@@ -2,10 +2,12 @@
 
 #include <string>
 
+#include "data/sets/whole.h"
 #include "lockstep/dataset.h"
 
 /// All data sets: the name for --dataset and the function, defined in a file of this folder, that opens the
-/// parts that its files have: the test part or the validation part may be missing (data/sets/parts.h).
+/// parts that its files have (data/sets/parts.h). For training, there is a test or a validation part; either
+/// may be missing.
 #define LOCKSTEP_DATASETS(ENTRY)             \
   ENTRY("fashion-mnist", open_fashion_mnist) \
   ENTRY("mnist", open_mnist)                 \
@@ -18,7 +20,7 @@
 namespace lockstep {
 
 #define LOCKSTEP_DECLARE(name, function) \
-  DatasetPair function(const World& world, const DatasetOptions& options);
+  DatasetPair function(const World& world, const DatasetOptions& options, DataUse use);
 LOCKSTEP_DATASETS(LOCKSTEP_DECLARE)
 #undef LOCKSTEP_DECLARE
 

@@ -65,7 +65,7 @@ class SyntheticDataset : public Dataset {
 }  // namespace
 
 /// Synthetic images of any shape, without files, for measurements and tests.
-DatasetPair open_synthetic(const World& /*world*/, const DatasetOptions& options) {
+DatasetPair open_synthetic(const World& /*world*/, const DatasetOptions& options, DataUse /*use*/) {
   DatasetPair pair;
   pair.train = std::make_unique<SyntheticDataset>(options, 0, options.samples);
   pair.test = std::make_unique<SyntheticDataset>(options, options.samples,

@@ -155,13 +155,13 @@ ImageList split_off_test_images(ImageList& list, double fraction) {
   return test;
 }
 
-ImageParts list_image_parts(const std::filesystem::path& place, double test_fraction) {
+ImageParts list_image_parts(const std::filesystem::path& place, double test_fraction, DataUse use) {
   Places places = find_places(place);
   check_test_fraction(places.test.path(), test_fraction);
-  check_tested(place, places, test_fraction);
+  if (use == DataUse::training) check_tested(place, places, test_fraction);
   if (places.train.empty()) places.train.folder = place;
   ImageParts parts{.train = list(places.train), .validation = {}, .test = {}};
-  check_several_classes(parts.train.place(), parts.train.classes);
+  if (use == DataUse::training) check_several_classes(parts.train.place(), parts.train.classes);
   if (!places.validation.empty()) parts.validation = list(places.validation, parts.train.classes);
   if (!places.test.empty()) parts.test = list(places.test, parts.train.classes);
   if (test_fraction > 0.0) parts.test = split_off_test_images(parts.train, test_fraction);

@@ -6,6 +6,7 @@
 
 #include "data/sets/images/image_list.h"
 #include "data/sets/parts.h"
+#include "data/sets/whole.h"
 #include "lockstep/dataset.h"
 
 namespace lockstep {
@@ -21,10 +22,11 @@ struct ImageParts {
 /// valid, validation) and test/CLASS/, or the archives train*.tar, val*.tar and test*.tar; a folder without
 /// them contains FOLDER/CLASS/. Otherwise it is an archive, or a pattern of several (data/files/
 /// number_pattern.h). Without a test part, holds out `test_fraction` of the training images. Throws
-/// Error(usage) if the fraction has no effect, or is missing where there is neither a test nor a validation
-/// part; Error(data) as list_images and list_tar_images, for a single class, and if the fraction leaves
-/// nothing to test.
-ImageParts list_image_parts(const std::filesystem::path& place, double test_fraction);
+/// Error(usage) if the fraction has no effect; Error(data) as list_images and list_tar_images, and if the
+/// fraction leaves nothing to test. For training, also Error(usage) if there is neither a test nor a
+/// validation part, and Error(data) for a single class.
+ImageParts list_image_parts(const std::filesystem::path& place, double test_fraction,
+                            DataUse use = DataUse::training);
 
 /// Folder of a part in `folder`, or its first archive. Empty: there is none, or no such folder.
 std::filesystem::path find_image_part(const std::filesystem::path& folder, Part part);

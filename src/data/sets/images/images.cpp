@@ -20,10 +20,11 @@ std::unique_ptr<Dataset> open_packed_part(const std::filesystem::path& folder, P
   return index.empty() ? nullptr : open_packed_images(folder, index.stem().string(), shape);
 }
 
-DatasetPair open_packed_parts(const std::filesystem::path& folder, double test_fraction, Shape shape) {
+DatasetPair open_packed_parts(const std::filesystem::path& folder, double test_fraction, Shape shape,
+                              DataUse use) {
   const std::filesystem::path test = index_of(folder, Part::test);
   check_test_fraction(test, test_fraction);
-  if (test.empty() && index_of(folder, Part::validation).empty()) {
+  if (use == DataUse::training && test.empty() && index_of(folder, Part::validation).empty()) {
     throw Error(Category::data, fmt::format("{}: no test.index there beside train.index: pack the data again",
                                             folder.string()));
   }
@@ -45,13 +46,13 @@ DatasetPair open_packed_parts(const std::filesystem::path& folder, double test_f
                 fmt::format("{}: train.index and {} were packed from different data", folder.string(),
                             part == pair.test.get() ? "test.index" : "validation.index"));
   }
-  check_several_classes(folder / "train.index", pair.train->class_names());
+  if (use == DataUse::training) check_several_classes(folder / "train.index", pair.train->class_names());
   return pair;
 }
 
-DatasetPair open_parts(const std::filesystem::path& place, double test_fraction, Shape shape) {
-  if (has_packed_images(place)) return open_packed_parts(place, test_fraction, shape);
-  ImageParts parts = list_image_parts(place, test_fraction);
+DatasetPair open_classes(const std::filesystem::path& place, double test_fraction, Shape shape, DataUse use) {
+  if (has_packed_images(place)) return open_packed_parts(place, test_fraction, shape, use);
+  ImageParts parts = list_image_parts(place, test_fraction, use);
   DatasetPair pair;
   if (parts.validation) pair.validation_origin = parts.validation->place();
   if (parts.test)
@@ -81,7 +82,7 @@ void check_task(const DatasetOptions& options) {
 
 /// Image files in folders named after their classes, in tar archives, or packed into shards; or with labels
 /// from a table. Every rank lists the files.
-DatasetPair open_images(const World& world, const DatasetOptions& options) {
+DatasetPair open_images(const World& world, const DatasetOptions& options, DataUse use) {
   DatasetPair pair;
   world.agree([&] {
     if (options.directory.empty()) {
@@ -89,12 +90,12 @@ DatasetPair open_images(const World& world, const DatasetOptions& options) {
     }
     check_task(options);
     if (options.task == Task::multilabel) {
-      pair = open_labelled_images(options);
+      pair = open_labelled_images(options, use);
       return;
     }
-    pair =
-        open_parts(options.directory, options.test_fraction,
-                   {.channels = options.channels, .height = options.image_size, .width = options.image_size});
+    pair = open_classes(
+        options.directory, options.test_fraction,
+        {.channels = options.channels, .height = options.image_size, .width = options.image_size}, use);
   });
   return pair;
 }

@@ -263,7 +263,7 @@ struct LabelPlaces {
   Path test = {};
 };
 
-LabelPlaces find_label_places(const DatasetOptions& options) {
+LabelPlaces find_label_places(const DatasetOptions& options, DataUse use) {
   const Path folder = options.directory, labels = options.labels;
   if (file_kind(folder) != FileKind::folder) {
     throw Error(
@@ -285,7 +285,8 @@ LabelPlaces find_label_places(const DatasetOptions& options) {
     places.test = find(Part::test);
   }
   check_test_fraction(places.test, options.test_fraction);
-  if (places.test.empty() && places.validation.empty() && !(options.test_fraction > 0.0)) {
+  if (use == DataUse::training && places.test.empty() && places.validation.empty() &&
+      !(options.test_fraction > 0.0)) {
     throw Error(
         Category::usage,
         fmt::format("{}: no {} there: give --test-fraction 0.2 to test with a fifth of the images, or "
@@ -299,8 +300,8 @@ LabelPlaces find_label_places(const DatasetOptions& options) {
 
 }  // namespace
 
-DatasetPair open_labelled_images(const DatasetOptions& options) {
-  const LabelPlaces places = find_label_places(options);
+DatasetPair open_labelled_images(const DatasetOptions& options, DataUse use) {
+  const LabelPlaces places = find_label_places(options, use);
   LabelledTree tree(options.directory);
   const Path file = places.tables ? places.train : Path(options.labels);
   const LabelTable table = read_label_table(CsvFile(file).reader(), options.drop_columns);

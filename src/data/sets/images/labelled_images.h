@@ -1,5 +1,6 @@
 #pragma once
 
+#include "data/sets/whole.h"
 #include "lockstep/dataset.h"
 
 namespace lockstep {
@@ -11,9 +12,9 @@ namespace lockstep {
 /// test part, `options.test_fraction` holds out samples of each label (data/sets/held_out.h); keys are hashes
 /// of the images' paths below the folder of their part.
 ///
-/// Throws Error(usage) if the options name no folder, no table or no test part; Error(data) as
+/// Throws Error(usage) if the options name no folder, no table or, for training, no test part; Error(data) as
 /// read_label_table, for a row without image, an image without row, two rows for one image and two images for
 /// one row, and if the fraction leaves nothing to test.
-DatasetPair open_labelled_images(const DatasetOptions& options);
+DatasetPair open_labelled_images(const DatasetOptions& options, DataUse use = DataUse::training);
 
 }  // namespace lockstep

@@ -1,0 +1,46 @@
+#include "cli/data_part.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "core/message.h"
+#include "data/sets/whole.h"
+#include "lockstep/error.h"
+
+namespace lockstep {
+namespace {
+
+void check_part(const DatasetPair& data, Split split) {
+  if (split == Split::test && !data.test) {
+    throw Error(Category::usage, "the data has no test part: all measures all of its samples", "split");
+  }
+  if (split != Split::validation || data.validation) return;
+  throw Error(Category::usage,
+              data.tests_on_validation
+                  ? "the validation part is the test set here, as there is no other: measure that"
+                  : "the data has no validation part, and no validation fraction is given",
+              "split");
+}
+
+}  // namespace
+
+std::string adjective_of(Split split) {
+  if (split == Split::train) return "training";
+  return split == Split::all ? "" : name_of(split);
+}
+
+DataPart open_part(const World& world, const DatasetOptions& options, Split split, const SavedModel& model) {
+  DataPart part;
+  if (split == Split::all) {
+    std::optional<TrainedTable> table;
+    world.agree([&] { table = trained_table(model); });
+    part.whole = open_whole(world, options, options.name == "csv" && table ? &*table : nullptr);
+    return part;
+  }
+  part.data = open_parts(world, options, DataUse::measuring);
+  world.agree([&] { check_part(part.data, split); });
+  return part;
+}
+
+}  // namespace lockstep
