@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 struct XXH3_state_s;
 
@@ -16,6 +17,8 @@ namespace lockstep {
 class Digest {
  public:
   Digest();
+  explicit Digest(std::span<const std::byte> bytes) : Digest() { update(bytes); }
+  explicit Digest(std::string_view text) : Digest(std::as_bytes(std::span(text))) {}
   void update(std::span<const std::byte> bytes);
   /// Hashes the little-endian IEEE bytes of `values`.
   void update(std::span<const float> values);

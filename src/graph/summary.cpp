@@ -65,9 +65,7 @@ std::string fingerprint(const Network& network) {
                         static_cast<int>(parameter.initializer.kind), parameter.initializer.scale,
                         parameter.statistic_momentum);
   }
-  Digest digest;
-  digest.update(std::as_bytes(std::span(text)));
-  return digest.hex();
+  return Digest(text).hex();
 }
 
 }  // namespace lockstep

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/as_text.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file.h"
 #include "core/files/file_system.h"
@@ -144,7 +145,7 @@ std::vector<std::string> RunFolder::cut_record(std::uint64_t step, int epoch) co
     return {fmt::format("{}: missing, so the record begins after step {}", file, step)};
   }
   const std::vector<std::byte> bytes = read_file(file);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string_view text = as_text(bytes);
   std::string kept;
   std::size_t damaged = 0, damaged_at_end = 0;
   std::uint64_t last_event = 0, last_step_event = 0, interval = 1;

@@ -14,11 +14,7 @@
 namespace lockstep {
 namespace {
 
-std::uint64_t hash(const std::string& text) {
-  Digest digest;
-  digest.update(std::as_bytes(std::span(text)));
-  return digest.words()[0];
-}
+std::uint64_t hash(const std::string& text) { return Digest(text).words()[0]; }
 
 /// Hash of the pixels of a few image files, as other versions of the libraries may decode other pixels.
 std::uint64_t hash_decoded(const Dataset& dataset) {

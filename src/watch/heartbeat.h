@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/as_text.h"
 #include "core/files/file.h"
 
 namespace lockstep {
@@ -36,7 +37,7 @@ struct HeartbeatMessage {
   std::size_t host = 0;  ///< number of the host at the other end
   std::vector<std::byte> bytes = {};
 
-  std::string text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+  std::string text() const { return std::string(as_text(bytes)); }
 };
 
 /// Connections between the first rank of the first host and those of all other hosts. No call blocks. Errors

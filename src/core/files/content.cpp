@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/as_text.h"
 namespace lockstep {
 namespace {
 
@@ -53,9 +54,7 @@ std::string text_kind(std::string_view text) {
   return line.find_first_of(",;\t") != std::string_view::npos ? "a table of text" : "a text file";
 }
 
-std::string_view first_bytes(std::span<const std::byte> file) {
-  return {reinterpret_cast<const char*>(file.data()), std::min<std::size_t>(file.size(), 1024)};
-}
+std::string_view first_bytes(std::span<const std::byte> file) { return as_text(file).substr(0, 1024); }
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/as_text.h"
 #include "core/hash.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
@@ -41,16 +42,6 @@ void put_text(std::vector<std::byte>& bytes, std::string_view text) {
   bytes.insert(bytes.end(), view.begin(), view.end());
 }
 
-std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-std::array<std::uint64_t, 2> digest_of_bytes(std::span<const std::byte> bytes) {
-  Digest digest;
-  digest.update(bytes);
-  return digest.words();
-}
-
 struct ShardHeader {
   std::uint64_t samples;
   std::uint64_t classes;
@@ -63,10 +54,10 @@ ShardHeader check_shard_header(std::span<const std::byte> file, const std::strin
     throw Error(Category::data, fmt::format("{}: {}", name, what));
   };
   const std::string_view version = shard_magic.substr(0, shard_magic.size() - 1);
-  if (file.size() < shard_header_bytes + shard_digest_bytes || !text_of(file).starts_with(version)) {
+  if (file.size() < shard_header_bytes + shard_digest_bytes || !as_text(file).starts_with(version)) {
     refuse("is not an index of packed images");
   }
-  if (!text_of(file).starts_with(shard_magic)) {
+  if (!as_text(file).starts_with(shard_magic)) {
     refuse(fmt::format("packed by another version of lockstep (format {}, this one reads 1): pack again",
                        std::to_integer<int>(file[shard_magic.size() - 1])));
   }
@@ -84,7 +75,7 @@ ShardHeader check_shard_header(std::span<const std::byte> file, const std::strin
   auto end = file.last(shard_digest_bytes);
   const auto low = take_number<std::uint64_t>(end);
   const auto high = take_number<std::uint64_t>(end);
-  if (digest_of_bytes(file.first(file.size() - shard_digest_bytes)) != std::array{low, high}) {
+  if (Digest(file.first(file.size() - shard_digest_bytes)).words() != std::array{low, high}) {
     refuse("its checksum is wrong: the file is damaged");
   }
   return header;
@@ -126,7 +117,7 @@ ShardIndex parse_shard_index(std::span<const std::byte> file, const std::string&
                                               counted(header.classes, "class")));
     }
   }
-  const std::string_view names = text_of(rest.first(header.name_bytes));
+  const std::string_view names = as_text(rest.first(header.name_bytes));
   if (sample_name_bytes > names.size()) {
     throw Error(Category::data, fmt::format("{}: the samples' names have {} bytes, but all names have {}",
                                             name, sample_name_bytes, names.size()));
@@ -160,7 +151,7 @@ std::vector<std::byte> serialize(const ShardIndex& index) {
     put_number(bytes, entry.name_length);
   }
   put_text(bytes, names);
-  for (const std::uint64_t word : digest_of_bytes(bytes)) {
+  for (const std::uint64_t word : Digest(bytes).words()) {
     put_number(bytes, word);
   }
   return bytes;

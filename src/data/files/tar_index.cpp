@@ -139,18 +139,14 @@ class Reader {
 
 /// Throws for a compressed archive, whose files cannot be read one by one.
 void check_uncompressed(const TarSource& source) {
-  using namespace std::string_view_literals;
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> formats = {
-      {{"\x1f\x8b"sv, "gunzip"},
-       {"\x28\xb5\x2f\xfd"sv, "unzstd"},
-       {"\xfd"
-        "7zXZ"sv,
-        "unxz"},
-       {"BZh"sv, "bunzip2"}}};
-  const std::vector<std::byte> start = start_of(source);
-  const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
-  for (const auto& [magic, program] : formats) {
-    if (!text.starts_with(magic)) continue;
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> programs = {
+      {{"a gzip file", "gunzip"},
+       {"a zstd file", "unzstd"},
+       {"an xz file", "unxz"},
+       {"a bzip2 file", "bunzip2"}}};
+  const std::string found = content_kind(start_of(source));
+  for (const auto& [kind, program] : programs) {
+    if (found != kind) continue;
     throw Error(
         Category::data,
         fmt::format("{}: is compressed, and its files cannot be read one by one: unpack it ({}); images "

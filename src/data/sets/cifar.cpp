@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "core/as_text.h"
 #include "core/files/file.h"
 #include "data/sets/registry.h"
 #include "lockstep/error.h"
@@ -67,8 +68,7 @@ std::vector<std::string> read_class_names(const CifarDescription& description,
   std::vector<std::string> names;
   const std::filesystem::path file = directory / description.names_file;
   if (file_exists(file)) {
-    const std::vector<std::byte> bytes = read_file(file);
-    std::istringstream lines(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    std::istringstream lines{std::string(as_text(read_file(file)))};
     for (std::string name; names.size() < static_cast<std::size_t>(description.classes) && lines >> name;) {
       names.push_back(name);
     }

@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 
+#include "core/as_text.h"
 #include "core/files/file.h"
 #include "core/json/json.h"
 #include "core/nearest.h"
@@ -252,8 +253,7 @@ std::unique_ptr<Network> parse_network(std::string_view json, const std::string&
 }
 
 std::unique_ptr<Network> read_network(const std::string& file, Shape input, int classes) {
-  const std::vector<std::byte> bytes = read_file(file);
-  return parse_network({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file, input, classes);
+  return parse_network(as_text(read_file(file)), file, input, classes);
 }
 
 }  // namespace lockstep

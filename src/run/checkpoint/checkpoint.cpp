@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/as_text.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file.h"
 #include "core/files/file_system.h"
@@ -59,10 +60,6 @@ void check_size(const Path& path, std::uint64_t bytes, std::uint64_t max_bytes) 
   if (bytes > max_bytes) {
     reject_file(path, fmt::format("has {} bytes, more than the limit of {}", bytes, max_bytes));
   }
-}
-
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 Manifest read_manifest(const CheckpointFolder& folder) {

@@ -23,9 +23,7 @@ std::string line_of(const ManifestEntry& entry) {
 
 /// Last line: hash of the lines before it.
 std::string closing_line(std::string_view lines) {
-  Digest digest;
-  digest.update(std::as_bytes(std::span(lines)));
-  return fmt::format("MANIFEST {}{}\n", hash_prefix, digest.hex());
+  return fmt::format("MANIFEST {}{}\n", hash_prefix, Digest(lines).hex());
 }
 
 bool is_file_name(std::string_view name) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/as_text.h"
 #include "core/files/atomic_file.h"
 #include "core/files/content.h"
 #include "core/files/file.h"
@@ -67,7 +68,7 @@ ModelFile ModelFile::read(const std::filesystem::path& file) { return parse(read
 
 ModelFile ModelFile::parse(std::vector<std::byte> bytes, const std::string& origin) {
   const std::size_t length = header_length(bytes, origin);
-  const std::string_view json(reinterpret_cast<const char*>(bytes.data() + header_begin), length);
+  const std::string_view json = as_text(bytes).substr(header_begin, length);
   ModelHeader header = parse_model_header(json, bytes.size() - header_begin - length, origin);
 
   ModelFile model;
