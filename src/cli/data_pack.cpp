@@ -72,10 +72,6 @@ PackResult pack_part(const PackRequest& request, const std::string& part, const 
   return result;
 }
 
-bool same_file(const FileStatus& one, const FileStatus& other) {
-  return one.device == other.device && one.inode == other.inode;
-}
-
 /// Whether `path`, or the first of its parents that exists, is the folder `outer` or lies in it.
 bool lies_in(const std::filesystem::path& path, const std::filesystem::path& outer) {
   FileStatus goal, place, parent;
@@ -85,9 +81,9 @@ bool lies_in(const std::filesystem::path& path, const std::filesystem::path& out
     if (inner == folder_of(inner)) return false;
     inner = folder_of(inner);
   }
-  while (!same_file(place, goal)) {
+  while (!place.is_same_file(goal)) {
     inner /= "..";
-    if (files().stat(inner, parent) != 0 || same_file(parent, place))
+    if (files().stat(inner, parent) != 0 || parent.is_same_file(place))
       return false;  // the root is its own parent
     place = parent;
   }

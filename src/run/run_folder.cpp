@@ -120,7 +120,7 @@ void RunFolder::check_place() const {
   if (descriptor_.get() < 0 || files().fstat(descriptor_.get(), own) != 0) return;
   const bool is_there = files().stat(path_, present) == 0;
   if (!is_there && errno != ENOENT && errno != ENOTDIR) return;  // the next write reports the reason
-  if (is_there && own.device == present.device && own.inode == present.inode) return lock_->renew();
+  if (is_there && own.is_same_file(present)) return lock_->renew();
   fail_run(path_, "the run directory was moved or replaced during the run; resume from its new place");
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <vector>
 
 #include "core/files/folder.h"
@@ -25,7 +24,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& file) : file_(file) {
   const std::string own_name = file.filename().string();
   remove_leftovers(folder_of(file), [&](std::string_view name) { return name == own_name; });
   if (!with_temporary_name(file_, [this](const std::filesystem::path& name) { return create(name); })) {
-    fail("create a file beside it");
+    fail_file(file_, "create a file beside it");
   }
 }
 
@@ -48,22 +47,16 @@ AtomicFile::~AtomicFile() {
   if (!committed_) files().unlink(temporary_);
 }
 
-void AtomicFile::fail(const char* action) const {
-  const int reason = errno;
-  throw Error(Category::resource, fmt::format("{}: cannot {}: {}", file_.string(), action,
-                                              std::generic_category().message(reason)));
-}
-
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  if (!write_fully(descriptor_, bytes)) fail("write");
+  if (!write_fully(descriptor_, bytes)) fail_file(file_, "write");
   size_ += bytes.size();
   digest_.update(bytes);
 }
 
 void AtomicFile::commit(const CommitOptions& options) {
-  if (!retry_interrupted([&] { return files().fsync(descriptor_.get()); })) fail("sync");
+  if (!retry_interrupted([&] { return files().fsync(descriptor_.get()); })) fail_file(file_, "sync");
   if (options.read_back) read_back();
-  if (files().rename(temporary_, file_) != 0) fail("replace the old one");
+  if (files().rename(temporary_, file_) != 0) fail_file(file_, "replace the old one");
   committed_ = true;
   descriptor_ = {};  // not before: closing it ends its lock
   sync_folder(folder_of(file_));
@@ -77,7 +70,7 @@ void AtomicFile::read_back() {
   std::uint64_t at = 0;
   for (ssize_t count = -1; count != 0;) {
     count = files().pread(descriptor_.get(), part.data(), part.size(), at);
-    if (count < 0 && errno != EINTR) fail("read back");
+    if (count < 0 && errno != EINTR) fail_file(file_, "read back");
     if (count < 0) continue;
     found.update(std::span<const std::byte>(part).first(static_cast<std::size_t>(count)));
     at += static_cast<std::uint64_t>(count);

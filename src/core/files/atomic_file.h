@@ -47,7 +47,6 @@ class AtomicFile {
  private:
   bool create(const std::filesystem::path& name);
   void read_back();
-  [[noreturn]] void fail(const char* action) const;
 
   std::filesystem::path file_;
   std::filesystem::path temporary_;

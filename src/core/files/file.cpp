@@ -12,15 +12,7 @@ namespace lockstep {
 namespace {
 
 [[noreturn]] void fail_reading(const std::filesystem::path& path, const char* action) {
-  const int reason = errno;
-  throw Error(category_of_failure(reason), fmt::format("{}: cannot {}: {}", path.string(), action,
-                                                       std::generic_category().message(reason)));
-}
-
-[[noreturn]] void fail_changing(const std::filesystem::path& path, const char* action) {
-  const int reason = errno;
-  throw Error(Category::resource, fmt::format("{}: cannot {}: {}", path.string(), action,
-                                              std::generic_category().message(reason)));
+  fail_file(path, action, category_of_failure(errno));
 }
 
 /// Number of files, sockets and the like that this process has open; 0: unknown.
@@ -45,6 +37,12 @@ Category category_of_failure(int reason) {
     default:
       return Category::resource;
   }
+}
+
+void fail_file(const std::filesystem::path& path, const std::string& action, Category category) {
+  const int reason = errno;
+  throw Error(category, fmt::format("{}: cannot {}: {}", path.string(), action,
+                                    std::generic_category().message(reason)));
 }
 
 bool write_fully(const FileDescriptor& file, std::span<const std::byte> bytes) {
@@ -101,12 +99,13 @@ void reserve_open_files(std::size_t more, const std::string& user) {
                   user, needed, open, limit.rlim_max, needed, needed));
 }
 
-std::vector<std::byte> read_file(const std::filesystem::path& path) {
-  const InputFile file(path);
-  std::vector<std::byte> bytes(file.size());
-  file.read(0, bytes);
+std::vector<std::byte> InputFile::read_all() const {
+  std::vector<std::byte> bytes(size_);
+  read(0, bytes);
   return bytes;
 }
+
+std::vector<std::byte> read_file(const std::filesystem::path& path) { return InputFile(path).read_all(); }
 
 std::string read_text(const std::filesystem::path& path, std::size_t max_bytes) {
   const FileDescriptor file = FileDescriptor::open(path, O_RDONLY);
@@ -125,12 +124,12 @@ std::string read_text(const std::filesystem::path& path, std::size_t max_bytes) 
 }
 
 void remove_file(const std::filesystem::path& path) {
-  if (files().unlink(path) != 0 && errno != ENOENT) fail_changing(path, "remove");
+  if (files().unlink(path) != 0 && errno != ENOENT) fail_file(path, "remove");
 }
 
 void empty_file(const std::filesystem::path& path) {
   const FileDescriptor file = FileDescriptor::open(path, O_WRONLY | O_TRUNC);
-  if (file.get() < 0 && errno != ENOENT) fail_changing(path, "empty");
+  if (file.get() < 0 && errno != ENOENT) fail_file(path, "empty");
 }
 
 }  // namespace lockstep

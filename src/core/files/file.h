@@ -69,6 +69,10 @@ bool write_fully(const FileDescriptor& file, std::span<const std::byte> bytes);
 /// if the machine is (no descriptors, no memory, a failing disk).
 Category category_of_failure(int reason);
 
+/// Throws Error with "PATH: cannot ACTION: REASON", the reason being that of errno.
+[[noreturn]] void fail_file(const std::filesystem::path& path, const std::string& action,
+                            Category category = Category::resource);
+
 /// A regular file, open for reading. Errors have path, failed action and the system's reason, and the
 /// category of category_of_failure. `read` is safe from any thread.
 class InputFile {
@@ -78,6 +82,7 @@ class InputFile {
   std::uint64_t size() const { return size_; }
   /// Fills `destination` with the bytes from `offset` on. Throws Error(data) if the file ends earlier.
   void read(std::uint64_t offset, std::span<std::byte> destination) const;
+  std::vector<std::byte> read_all() const;
 
  private:
   std::filesystem::path path_;

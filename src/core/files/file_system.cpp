@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -12,10 +11,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
-#include <system_error>
 
 #include "core/files/file.h"
-#include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
@@ -117,10 +114,8 @@ bool is_folder(const std::filesystem::path& path) {
 FileKind file_kind(const std::filesystem::path& path) {
   FileStatus status;
   if (files().stat(path, status) == 0) return status.kind;
-  const int reason = errno;
-  if (reason == ENOENT || reason == ENOTDIR) return FileKind::missing;
-  throw Error(category_of_failure(reason),
-              fmt::format("{}: cannot access: {}", path.string(), std::generic_category().message(reason)));
+  if (errno == ENOENT || errno == ENOTDIR) return FileKind::missing;
+  fail_file(path, "access", category_of_failure(errno));
 }
 
 }  // namespace lockstep

@@ -16,8 +16,10 @@ struct FileStatus {
   FileKind kind = FileKind::missing;
   std::uint64_t size = 0;  ///< in bytes, of a file
   std::uint64_t device = 0;
-  std::uint64_t inode = 0;  ///< two paths with equal device and inode lead to the same file
-  double modified = 0.0;    ///< time of the last change, in seconds since 1970
+  std::uint64_t inode = 0;
+  double modified = 0.0;  ///< time of the last change, in seconds since 1970
+
+  bool is_same_file(const FileStatus& other) const { return device == other.device && inode == other.inode; }
 };
 
 /// The system calls through which the program uses files and folders, so that tests can put faults into each

@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
-#include <system_error>
-#include <utility>
 
 #include "core/files/file.h"
 #include "core/files/file_system.h"
@@ -19,26 +16,13 @@ namespace {
 
 using Path = std::filesystem::path;
 
-[[noreturn]] void fail_folder(const Path& folder, const std::string& action, Category category) {
-  const int reason = errno;
-  throw Error(category, fmt::format("{}: cannot {}: {}", folder.string(), action,
-                                    std::generic_category().message(reason)));
-}
-
-[[noreturn]] void fail_folder(const Path& folder, const std::string& action) {
-  fail_folder(folder, action, Category::resource);
-}
-
-using FolderId = std::pair<std::uint64_t, std::uint64_t>;  ///< device and inode
-
 /// Appends the files below `root`/`inner`. `outer`: folders that contain it.
-void add_tree(const Path& root, const Path& inner, std::vector<FolderId>& outer, std::vector<Path>& paths) {
+void add_tree(const Path& root, const Path& inner, std::vector<FileStatus>& outer, std::vector<Path>& paths) {
   const Path folder = inner.empty() ? root : root / inner;
   FileStatus status;
   files().stat(folder, status);
-  const FolderId id{status.device, status.inode};
-  if (std::ranges::find(outer, id) != outer.end()) return;
-  outer.push_back(id);
+  if (std::ranges::any_of(outer, [&](const FileStatus& other) { return other.is_same_file(status); })) return;
+  outer.push_back(status);
   for (const std::string& name : list_folder(folder)) {
     if (name.starts_with('.')) continue;
     if (is_folder(folder / name)) {
@@ -67,11 +51,11 @@ void make_folder(const Path& folder) {
   FileStatus status;
   if (path.empty() || (files().stat(path, status) == 0 && status.kind == FileKind::folder)) return;
   if (status.kind != FileKind::missing) errno = EEXIST;
-  if (errno != ENOENT) fail_folder(path, "create the folder");
+  if (errno != ENOENT) fail_file(path, "create the folder");
   const Path parent = folder_of(path);
   if (parent != path) make_folder(parent);
   // Another process may make it at the same time.
-  if (files().mkdir(path) != 0 && errno != EEXIST) fail_folder(path, "create the folder");
+  if (files().mkdir(path) != 0 && errno != EEXIST) fail_file(path, "create the folder");
   try {
     sync_folder(parent);
   } catch (const Error&) {
@@ -84,42 +68,42 @@ Path make_temporary_folder(const Path& folder) {
   const Path path = without_final_separator(folder);
   Path made;
   if (!with_temporary_name(path, [&](const Path& name) { return files().mkdir(made = name) == 0; })) {
-    fail_folder(path, "create a folder beside it");
+    fail_file(path, "create a folder beside it");
   }
   return made;
 }
 
 std::vector<std::string> list_folder(const Path& folder) {
   std::vector<std::string> names;
-  if (files().list(folder, names) != 0) fail_folder(folder, "list", category_of_failure(errno));
+  if (files().list(folder, names) != 0) fail_file(folder, "list", category_of_failure(errno));
   std::ranges::sort(names);
   return names;
 }
 
 std::vector<Path> list_tree(const Path& folder) {
-  std::vector<FolderId> outer;
+  std::vector<FileStatus> outer;
   std::vector<Path> paths;
   add_tree(folder, {}, outer, paths);
   return paths;
 }
 
 void rename_folder(const Path& from, const Path& to) {
-  if (files().rename(from, to) != 0) fail_folder(from, fmt::format("rename to {}", to.filename().string()));
+  if (files().rename(from, to) != 0) fail_file(from, fmt::format("rename to {}", to.filename().string()));
   sync_folder(folder_of(to));
 }
 
 void remove_folder(const Path& folder) {
   if (files().unlink(folder) == 0 || errno == ENOENT) return;
-  if (errno != EISDIR && errno != EPERM) fail_folder(folder, "remove");  // EPERM: POSIX's word for a folder
+  if (errno != EISDIR && errno != EPERM) fail_file(folder, "remove");  // EPERM: POSIX's word for a folder
   const int reason = errno;
   FileStatus status;
-  if (files().stat(folder, status) != 0) fail_folder(folder, "remove");
+  if (files().stat(folder, status) != 0) fail_file(folder, "remove");
   if (status.kind != FileKind::folder) {
     errno = reason;
-    fail_folder(folder, "remove");
+    fail_file(folder, "remove");
   }
   for (const std::string& name : list_folder(folder)) remove_folder(folder / name);
-  if (files().rmdir(folder) != 0 && errno != ENOENT) fail_folder(folder, "remove");
+  if (files().rmdir(folder) != 0 && errno != ENOENT) fail_file(folder, "remove");
 }
 
 FileDescriptor open_folder(const Path& folder) {
@@ -130,11 +114,11 @@ void sync_folder(const Path& folder) {
   const FileDescriptor descriptor = open_folder(folder);
   if (descriptor.get() < 0) {
     if (errno == EACCES) return;
-    fail_folder(folder, "open");
+    fail_file(folder, "open");
   }
   if (!retry_interrupted([&] { return files().fsync(descriptor.get()); }) && errno != EINVAL &&
       errno != ENOTSUP && errno != ENOSYS) {
-    fail_folder(folder, "sync");
+    fail_file(folder, "sync");
   }
 }
 

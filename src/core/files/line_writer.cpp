@@ -1,32 +1,30 @@
 #include "core/files/line_writer.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <system_error>
 
 namespace lockstep {
 
 LineWriter::LineWriter(const std::filesystem::path& file) : file_(file) {
   descriptor_ = FileDescriptor::open(file_, O_RDWR | O_CREAT | O_APPEND);
-  if (descriptor_.get() < 0) fail("open");
+  if (descriptor_.get() < 0) fail_file(file_, "open");
   cut_incomplete_line();
 }
 
 void LineWriter::append(std::string_view lines) {
   if (incomplete_ && regular_ && files().ftruncate(descriptor_.get(), size_) != 0)
-    fail("cut off an incomplete line");
+    fail_file(file_, "cut off an incomplete line");
   incomplete_ = true;
-  if (!write_fully(descriptor_, std::as_bytes(std::span(lines)))) fail("write");
+  if (!write_fully(descriptor_, std::as_bytes(std::span(lines)))) fail_file(file_, "write");
   incomplete_ = false;
   size_ += lines.size();
 }
 
 void LineWriter::cut_incomplete_line() {
   FileStatus status;
-  if (files().fstat(descriptor_.get(), status) != 0) fail("read");
+  if (files().fstat(descriptor_.get(), status) != 0) fail_file(file_, "read");
   regular_ = status.kind == FileKind::file;
   if (!regular_) return;
   std::array<char, 4096> part{};
@@ -35,7 +33,7 @@ void LineWriter::cut_incomplete_line() {
     const std::uint64_t begin = end - std::min<std::uint64_t>(end, part.size());
     const ssize_t count = files().pread(descriptor_.get(), part.data(), end - begin, begin);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0 || static_cast<std::uint64_t>(count) != end - begin) fail("read");
+    if (count < 0 || static_cast<std::uint64_t>(count) != end - begin) fail_file(file_, "read");
     const std::string_view text(part.data(), end - begin);
     const std::size_t last = text.rfind('\n');
     if (last != std::string_view::npos) {
@@ -45,14 +43,8 @@ void LineWriter::cut_incomplete_line() {
     end = begin;
   }
   if (end != status.size && files().ftruncate(descriptor_.get(), end) != 0)
-    fail("cut off an incomplete line");
+    fail_file(file_, "cut off an incomplete line");
   size_ = end;
-}
-
-void LineWriter::fail(const char* action) const {
-  const int reason = errno;
-  throw Error(Category::resource, fmt::format("{}: cannot {}: {}", file_.string(), action,
-                                              std::generic_category().message(reason)));
 }
 
 }  // namespace lockstep

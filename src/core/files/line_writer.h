@@ -21,7 +21,6 @@ class LineWriter {
 
  private:
   void cut_incomplete_line();
-  [[noreturn]] void fail(const char* action) const;
 
   std::filesystem::path file_;
   FileDescriptor descriptor_;

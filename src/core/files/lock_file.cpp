@@ -19,11 +19,6 @@ namespace {
 constexpr std::chrono::milliseconds between_attempts(50);
 constexpr std::chrono::seconds silent_wait(5);
 
-[[noreturn]] void fail(const std::filesystem::path& path, const char* action) {
-  throw Error(Category::resource, fmt::format("{}: cannot {}: {}", path.string(), action,
-                                              std::generic_category().message(errno)));
-}
-
 /// Whether errno `reason` of a lock means that the file system has no locks.
 bool is_unsupported(int reason) {
   return reason == ENOLCK || reason == ENOSYS || reason == EOPNOTSUPP || reason == EINVAL;
@@ -33,12 +28,12 @@ bool is_unsupported(int reason) {
 /// created a new one.
 bool is_linked(const FileDescriptor& file, const std::filesystem::path& path) {
   FileStatus own, linked;
-  if (files().fstat(file.get(), own) != 0) fail(path, "look at it");
+  if (files().fstat(file.get(), own) != 0) fail_file(path, "look at it");
   if (files().stat(path, linked) != 0) {
-    if (errno != ENOENT) fail(path, "look at it");
+    if (errno != ENOENT) fail_file(path, "look at it");
     return false;
   }
-  return own.device == linked.device && own.inode == linked.inode;
+  return own.is_same_file(linked);
 }
 
 }  // namespace
@@ -84,7 +79,7 @@ void LockFile::write_holder() const {
   if (file_.get() < 0) return;
   const bool written =
       files().ftruncate(file_.get(), 0) == 0 && write_fully(file_, std::as_bytes(std::span(holder_)));
-  if (!written) fail(path_, "write");
+  if (!written) fail_file(path_, "write");
 }
 
 /// Returns false if another process holds the lock. `file_` is closed if the file system has no locks.
@@ -93,11 +88,11 @@ bool LockFile::try_to_lock() {
     // Other users could lock a file that they may read, or plant a link to make this user write to another
     // file.
     file_ = FileDescriptor::open_private(path_, O_RDWR | O_CREAT | O_NOFOLLOW);
-    if (file_.get() < 0) fail(path_, errno == ELOOP ? "open: it is a symbolic link" : "open");
+    if (file_.get() < 0) fail_file(path_, errno == ELOOP ? "open: it is a symbolic link" : "open");
     if (retry_interrupted([this] { return files().lock(file_.get()); })) continue;
     const int reason = errno;
     if (reason == EWOULDBLOCK) return false;
-    if (!is_unsupported(reason)) fail(path_, "lock");
+    if (!is_unsupported(reason)) fail_file(path_, "lock");
     print_warning(fmt::format("{}: cannot lock: {}; make sure that no other run writes to this directory",
                               path_.string(), std::generic_category().message(reason)));
     file_ = {};

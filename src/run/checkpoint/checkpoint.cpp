@@ -50,12 +50,6 @@ ManifestEntry write_text(const Path& file, std::string_view text) {
   return commit(output, file);
 }
 
-std::vector<std::byte> read_whole(const InputFile& file) {
-  std::vector<std::byte> bytes(file.size());
-  file.read(0, bytes);
-  return bytes;
-}
-
 void check_size(const Path& path, std::uint64_t bytes, std::uint64_t max_bytes) {
   if (bytes > max_bytes) {
     reject_file(path, fmt::format("has {} bytes, more than the limit of {}", bytes, max_bytes));
@@ -68,7 +62,7 @@ Manifest read_manifest(const CheckpointFolder& folder) {
   }
   const InputFile file(folder.manifest());
   check_size(folder.manifest(), file.size(), max_manifest_bytes);
-  return parse_manifest(as_text(read_whole(file)), folder.manifest().string());
+  return parse_manifest(as_text(file.read_all()), folder.manifest().string());
 }
 
 /// Bytes of a file that has the size and the hash of its entry in the manifest.
@@ -82,12 +76,10 @@ std::vector<std::byte> read_checked(const Path& path, const Manifest& manifest,
         path, fmt::format("is damaged: has {}, MANIFEST says {}", counted(file.size(), "byte"), entry->size));
   }
   check_size(path, file.size(), max_bytes);
-  std::vector<std::byte> bytes = read_whole(file);
-  Digest digest;
-  digest.update(std::span<const std::byte>(bytes));
-  if (digest.hex() != entry->hash) {
-    reject_file(path, fmt::format("is damaged: its hash is xxh3:{}, MANIFEST says xxh3:{}", digest.hex(),
-                                  entry->hash));
+  std::vector<std::byte> bytes = file.read_all();
+  if (const std::string hash = Digest(bytes).hex(); hash != entry->hash) {
+    reject_file(path,
+                fmt::format("is damaged: its hash is xxh3:{}, MANIFEST says xxh3:{}", hash, entry->hash));
   }
   return bytes;
 }
