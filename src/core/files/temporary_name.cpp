@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
@@ -20,13 +21,15 @@ bool with_temporary_name(const std::filesystem::path& path,
   return false;
 }
 
+bool is_random_ending(std::string_view text, std::string_view ending) {
+  constexpr std::size_t digits = 8;
+  return text.size() == 1 + digits + ending.size() && text.starts_with('.') && text.ends_with(ending) &&
+         text.substr(1, digits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 std::string_view without_temporary_ending(std::string_view name) {
-  constexpr std::string_view pattern = ".XXXXXXXX.tmp";
-  if (name.size() <= pattern.size() || !name.ends_with(".tmp")) return {};
-  const std::string_view ending = name.substr(name.size() - pattern.size());
-  const bool is_random = ending.substr(1, 8).find_first_not_of("0123456789abcdef") == std::string_view::npos;
-  name.remove_suffix(pattern.size());
-  return ending.starts_with('.') && is_random ? name : std::string_view();
+  const std::size_t length = name.size() - std::min(name.size(), std::string_view(".XXXXXXXX.tmp").size());
+  return is_random_ending(name.substr(length), ".tmp") ? name.substr(0, length) : std::string_view();
 }
 
 }  // namespace lockstep

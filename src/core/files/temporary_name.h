@@ -11,6 +11,9 @@ namespace lockstep {
 bool with_temporary_name(const std::filesystem::path& path,
                          const std::function<bool(const std::filesystem::path&)>& create);
 
+/// Whether `text` is ".XXXXXXXX", as in these names, and `ending`.
+bool is_random_ending(std::string_view text, std::string_view ending);
+
 /// NAME of a name NAME.XXXXXXXX.tmp; empty: `name` is not of this kind.
 std::string_view without_temporary_ending(std::string_view name);
 

@@ -8,6 +8,7 @@
 
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
+#include "core/files/temporary_name.h"
 
 namespace lockstep {
 namespace {
@@ -17,20 +18,12 @@ using Kind = CheckpointName::Kind;
 
 constexpr std::string_view step_prefix = "step-";
 constexpr std::size_t min_digits = 8;
-constexpr std::size_t random_digits = 8;
 
 /// Removes `part` from the beginning of `text`. Returns whether it was there.
 bool take_prefix(std::string_view& text, std::string_view part) {
   if (!text.starts_with(part)) return false;
   text.remove_prefix(part.size());
   return true;
-}
-
-/// Whether `text` is ".XXXXXXXX" and `ending`.
-bool is_random_ending(std::string_view text, std::string_view ending) {
-  return text.size() == 1 + random_digits + ending.size() && text.starts_with('.') &&
-         text.ends_with(ending) &&
-         text.substr(1, random_digits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 /// Whether there is a file, and no folder. False if the system cannot determine it.
@@ -54,9 +47,9 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view name) {
     return is_random_ending(name, ".tmp") ? std::optional(result) : std::nullopt;
   }
   if (name.empty()) return result;
-  const bool aside = is_random_ending(name, ".aside");
+  const bool aside = is_random_ending(name, result.aside_ending);
   result.kind = aside ? Kind::aside : Kind::replaced;
-  return aside || is_random_ending(name, ".old") ? std::optional(result) : std::nullopt;
+  return aside || is_random_ending(name, result.replaced_ending) ? std::optional(result) : std::nullopt;
 }
 
 std::string checkpoint_name(std::uint64_t step) {

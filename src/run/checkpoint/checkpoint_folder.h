@@ -30,6 +30,8 @@ struct CheckpointName {
     aside,      ///< "step-00001234.XXXXXXXX.aside": the run has continued from an earlier one
     temporary,  ///< ".step-00001234.XXXXXXXX.tmp": being written
   };
+  static constexpr const char* replaced_ending = ".old";
+  static constexpr const char* aside_ending = ".aside";
   Kind kind = Kind::whole;
   std::uint64_t step = 0;
 };

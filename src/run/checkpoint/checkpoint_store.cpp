@@ -91,7 +91,7 @@ Path unused_name(const Path& path, const char* ending) {
 void move_into_place(const Path& temporary, const Path& checkpoint) {
   if (file_kind(checkpoint) != FileKind::missing) {
     const std::string random = temporary.stem().extension().string();  // ".XXXXXXXX"
-    rename_folder(checkpoint, Path(checkpoint.string() + random + ".old"));
+    rename_folder(checkpoint, Path(checkpoint.string() + random + CheckpointName::replaced_ending));
   }
   rename_folder(temporary, checkpoint);
 }
@@ -157,7 +157,8 @@ CheckpointStore::SetAside CheckpointStore::set_aside_after(std::uint64_t step) c
       const std::uint64_t its_step = parse_checkpoint_name(checkpoint.filename().string())->step;
       if (its_step <= step) continue;
       renames.attempt([&] {
-        rename_folder(checkpoint, unused_name(folder_ / checkpoint_name(its_step), ".aside"));
+        rename_folder(checkpoint,
+                      unused_name(folder_ / checkpoint_name(its_step), CheckpointName::aside_ending));
         ++result.checkpoints;
       });
     }
