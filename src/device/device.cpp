@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <utility>
 
+#include "core/clock.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -18,10 +18,10 @@ class UploadByCalls final : public Upload {
   void fill(Stream& stream, Source source) override {
     stream.call(
         [this, source = std::move(source)] {
-          const auto start = std::chrono::steady_clock::now();
+          const double start = steady_seconds();
           const std::span<const std::byte> bytes = source();
           device_.copy(data(), bytes.data(), bytes.size());
-          waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+          waited_ += steady_seconds() - start;
         },
         Phase::load);
   }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "comm/world/launch.h"
+#include "core/clock.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
 #include "core/options/text.h"
@@ -47,12 +48,6 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_alw
               std::atomic<std::int64_t>::is_always_lock_free);
 
 std::array<struct sigaction, handled.size()> earlier_actions;
-
-std::int64_t steady_nanoseconds() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
 
 void write_text(const char* text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
@@ -100,7 +95,7 @@ extern "C" void lockstep_on_signal(int number) {
   } else {
     int none = 0;
     constexpr std::int64_t same = std::chrono::nanoseconds(same_interrupt).count();
-    const std::int64_t time = steady_nanoseconds();
+    const std::int64_t time = clock_nanoseconds(CLOCK_MONOTONIC);
     if (received.stop.load() == none) received.stop_at.store(time);
     const bool first = received.stop.compare_exchange_strong(none, number);
     give_up_blocked_output();
@@ -115,7 +110,7 @@ extern "C" void lockstep_on_signal(int number) {
 
 }  // namespace
 
-StopRequests::StopRequests() : started_(1e-9 * static_cast<double>(steady_nanoseconds())) {
+StopRequests::StopRequests() : started_(steady_seconds()) {
   received.waits.store(false);
   received.announces.store(read_launch([](const char* name) { return std::getenv(name); }).rank == 0);
   received.has_launcher.store(has_launcher());
@@ -138,7 +133,7 @@ StopRequests::~StopRequests() {
   for (std::size_t i = 0; i < handled.size(); ++i) sigaction(handled[i], &earlier_actions[i], nullptr);
 }
 
-double StopRequests::seconds() const { return 1e-9 * static_cast<double>(steady_nanoseconds()) - started_; }
+double StopRequests::seconds() const { return steady_seconds() - started_; }
 
 double StopRequests::time_for_end() const { return end_ > 0.0 ? end_ : std::min(30.0, 0.05 * limit_); }
 

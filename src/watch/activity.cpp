@@ -1,9 +1,9 @@
 #include "watch/activity.h"
 
-#include <time.h>
 
 #include <algorithm>
 
+#include "core/clock.h"
 namespace lockstep {
 namespace {
 
@@ -99,10 +99,6 @@ std::vector<CollectiveCall> calls_of(const std::vector<Activity>& activities) {
   return calls;
 }
 
-std::int64_t coarse_time() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
+std::int64_t coarse_time() { return clock_nanoseconds(CLOCK_MONOTONIC_COARSE); }
 
 }  // namespace lockstep

@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 
 #include "cli/commands.h"
 #include "cli/train/train_options.h"
 #include "comm/world/check_same.h"
+#include "core/clock.h"
 #include "core/nearest.h"
 #include "lockstep/error.h"
 
@@ -89,11 +89,11 @@ ProgramTimer::ProgramTimer(Device& device)
     : device_(device), looked_at_(device.allocate(sizeof(std::uint32_t))) {}
 
 double ProgramTimer::seconds(Program& program, int runs) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = steady_seconds();
   for (int run = 0; run < runs; ++run) program.run();
   std::uint32_t seen = 0;  // the copy waits for all programs
   device_.copy(&seen, looked_at_.data(), sizeof seen);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return steady_seconds() - start;
 }
 
 double median(std::vector<double> values) {

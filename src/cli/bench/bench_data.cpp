@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <ctime>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/bench/bench.h"
 #include "comm/communicator.h"
+#include "core/clock.h"
 #include "core/json/members.h"
 #include "data/feed/micro_batch_reader.h"
 #include "data/image/decoder.h"
@@ -26,12 +25,7 @@ struct Seconds {
   double wall = 0.0;
   double core = 0.0;
 
-  static Seconds now() {
-    timespec core{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &core);
-    return {std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(),
-            static_cast<double>(core.tv_sec) + static_cast<double>(core.tv_nsec) * 1e-9};
-  }
+  static Seconds now() { return {steady_seconds(), clock_seconds(CLOCK_THREAD_CPUTIME_ID)}; }
   void add_since(const Seconds& start) {
     const Seconds end = now();
     wall += end.wall - start.wall;

@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +12,7 @@
 
 #include "cli/bench/bench.h"
 #include "cli/bench/work.h"
+#include "core/clock.h"
 #include "core/json/members.h"
 #include "core/printable.h"
 #include "core/process/process.h"
@@ -26,8 +25,6 @@
 
 namespace lockstep {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Ranks, threads, processor and batch of a measured step.
 struct StepSetting {
@@ -178,20 +175,7 @@ std::string text_of(const StepResults& results) {
 /// Seconds since the start of this process (resolution: 10 ms).
 double process_seconds() {
   const auto started = static_cast<double>(own_process().start);
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
-         started / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
-
-/// Seconds that all threads of this process have computed.
-double processor_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  return clock_seconds(CLOCK_BOOTTIME) - started / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 std::uint64_t peak_memory_bytes() {
@@ -294,15 +278,15 @@ int bench_step(World& world, const BenchOptions& options) {
   std::vector<StepTimes> times;
   std::uint64_t samples = 0;
   world.barrier();
-  const double computed_before = processor_seconds();
-  const auto start = Clock::now();
+  const double computed_before = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+  const double start = steady_seconds();
   for (int left = options.steps; left > 0; left -= times.back().steps) {
     times.push_back(trainer->steps(left));
     samples += times.back().samples;
   }
   world.barrier();
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  const double computed = processor_seconds() - computed_before;
+  const double seconds = steady_seconds() - start;
+  const double computed = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - computed_before;
   StepResults results{.setting = setting_of(world, *trainer, options),
                       .first_step_seconds = first_step,
                       .peak_memory_bytes = peak_memory_bytes(),

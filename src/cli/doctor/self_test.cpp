@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 
+#include "core/clock.h"
 #include "lockstep/models.h"
 #include "lockstep/trainer.h"
 #include "lockstep/world.h"
@@ -64,14 +64,14 @@ std::string SelfTest::failure() const {
 }
 
 SelfTest run_self_test(const World& world, const ExecutionOptions& execution) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = steady_seconds();
   const std::uint32_t leaves = micro_batches(world.size());
   SelfTest result;
   result.digests = gather(world, train(world, execution, leaves));
   world.agree([&] {  // the others wait here
     if (world.rank() == 0) result.alone = train(world.alone(), execution, leaves);
   });
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = steady_seconds() - start;
   return result;
 }
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <ctime>
 #include <span>
 
+#include "core/clock.h"
 #include "core/random/permutation.h"
 #include "data/feed/sample_reader.h"
 #include "lockstep/error.h"
@@ -15,12 +15,6 @@
 
 namespace lockstep {
 namespace {
-
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 /// Sums over the values of each channel. Those of pixels are whole numbers below 2^53, which are exact in any
 /// order of addition.
@@ -98,9 +92,9 @@ DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& in
   std::vector<std::uint8_t> buffer;
   for (std::uint64_t id = 0; id < dataset.size(); ++id) {
     try {
-      const double start = thread_seconds();
+      const double start = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
       const std::byte* bytes = reader.read(transform.rule(), id, reinterpret_cast<std::byte*>(place.data()));
-      found.seconds += thread_seconds() - start;
+      found.seconds += clock_seconds(CLOCK_THREAD_CPUTIME_ID) - start;
       if (dataset.encoding() == Encoding::image_file) add_size(dataset.sample(id, buffer), decoder, found);
       sums.add(bytes);
     } catch (const Error& error) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <exception>
 #include <limits>
@@ -15,6 +14,7 @@
 #include <thread>
 
 #include "core/awaited_counter.h"
+#include "core/clock.h"
 #include "device/cpu/pinning.h"
 #include "device/host_probe.h"
 #include "lockstep/error.h"
@@ -155,7 +155,6 @@ class CpuProgram : public Program {
   std::optional<PhaseSeconds> phases(std::size_t stream) const override { return seconds_[stream].value; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   /// Written by the stream's thread alone.
   struct alignas(64) StreamSeconds {
     PhaseSeconds value;
@@ -166,10 +165,10 @@ class CpuProgram : public Program {
     for (const Action& action : recording_.streams[stream]) {
       switch (action.kind) {
         case Action::Kind::call: {
-          const auto start = Clock::now();
+          const double start = steady_seconds();
           activities_[stream].begin(action.phase);
           guarded(action.work);
-          seconds[action.phase] += std::chrono::duration<double>(Clock::now() - start).count();
+          seconds[action.phase] += steady_seconds() - start;
           break;
         }
         case Action::Kind::record:

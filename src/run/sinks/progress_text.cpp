@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 
 namespace lockstep {
@@ -23,10 +22,6 @@ std::string metric_text(double value) {
   const double size = std::fabs(value);
   const bool fixed = !std::isfinite(value) || value == 0.0 || (size >= 5e-5 && size < 1e5);
   return fixed ? fmt::format("{:.4f}", value) : fmt::format("{:.5g}", value);
-}
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace lockstep

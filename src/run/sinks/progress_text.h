@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/clock.h"
 #include "lockstep/dataset.h"
 #include "lockstep/reports.h"
 
@@ -33,8 +34,5 @@ std::string metric_text(double value);
 inline double steps_left(const StepReport& step) {
   return step.steps > step.step ? static_cast<double>(step.steps - step.step) : 0.0;
 }
-
-/// Seconds of a steady clock.
-double steady_seconds();
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <array>
+#include <chrono>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -20,10 +21,6 @@
 
 namespace lockstep {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// Lets the calling thread run on all cores. It inherits the core to which the trainer's thread is bound.
 void unbind_thread() {
@@ -93,7 +90,7 @@ bool Checkpointer::is_due(Boundary boundary) {
   const auto& [steps, time] = options_.every;
   const bool due = late_ || boundary == Boundary::end_of_epoch ||
                    (steps > 0 && step / steps > last_step_ / steps) ||
-                   (time.seconds > 0.0 && seconds_since(last_begin_) >= time.seconds);
+                   (time.seconds > 0.0 && steady_seconds() - last_begin_ >= time.seconds);
   const bool postpones = !rolls_back() || time.seconds > 0.0;
   const bool is_best = boundary == Boundary::end_of_epoch && step == best_step();
   late_ = due && pending_ && postpones && !is_best;
@@ -101,7 +98,7 @@ bool Checkpointer::is_due(Boundary boundary) {
 }
 
 void Checkpointer::begin() {
-  const auto start = Clock::now();
+  const double start = steady_seconds();
   complete();
   const Progress& progress = state_.progress;
   snapshot_.take();
@@ -115,16 +112,16 @@ void Checkpointer::begin() {
   facts_.epoch = static_cast<int>((progress.step + run_.epoch.steps - 1) / run_.epoch.steps);
   facts_.progress = progress_facts(progress);
   description_.results = state_.present_results();
-  pending_ = CheckpointReport{.step = progress.step, .stall_seconds = seconds_since(start)};
+  pending_ = CheckpointReport{.step = progress.step, .stall_seconds = steady_seconds() - start};
 }
 
 /// On rank 0, begins to write when the snapshot is complete, and reports the checkpoint when it is written.
 void Checkpointer::advance() {
-  const auto start = Clock::now();
+  const double start = steady_seconds();
   const bool arrived = snapshot_.poll();
   if (!pending_) return;
   if (arrived && !writing_.valid()) write();
-  pending_->stall_seconds += seconds_since(start);
+  pending_->stall_seconds += steady_seconds() - start;
   if (writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) report();
 }
 
@@ -138,11 +135,11 @@ void Checkpointer::write() {
   const std::thread::id trains = std::this_thread::get_id();
   writing_ = in_background([this, needed, trains] {
     if (std::this_thread::get_id() != trains) unbind_thread();
-    const auto start = Clock::now();
+    const double start = steady_seconds();
     check_finite(contents_.model);
     if (hooks_.before_checkpoint) hooks_.before_checkpoint();
     pending_->remark = store_.write(contents_, best_step_, needed);
-    pending_->write_seconds = seconds_since(start);
+    pending_->write_seconds = steady_seconds() - start;
     report_to_launcher({.checkpoint = pending_->step});
   });
 }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <chrono>
 #include <future>
 #include <optional>
 
+#include "core/clock.h"
 #include "lockstep/checkpoint.h"
 #include "lockstep/error.h"
 #include "lockstep/model_description.h"
@@ -56,7 +56,6 @@ class Checkpointer {
   std::string roll_back(std::uint64_t step, const std::string& reason);
 
  private:
-  using Clock = std::chrono::steady_clock;
   bool writes() const { return session_.world().rank() == 0; }
   std::uint64_t best_step() const {
     return static_cast<std::uint64_t>(state_.progress.best.epoch) * run_.epoch.steps;
@@ -81,7 +80,7 @@ class Checkpointer {
   CheckpointContents contents_;              ///< of the checkpoint that is transferred or written
   std::optional<CheckpointReport> pending_;  ///< of that checkpoint; none: there is none
   std::future<void> writing_;
-  Clock::time_point last_begin_ = Clock::now();
+  double last_begin_ = steady_seconds();
   bool late_ = false;             ///< whether a checkpoint that was due has been postponed
   std::uint64_t best_step_ = 0;   ///< end of the best epoch at the last snapshot; 0: none
   std::uint64_t last_step_;       ///< of the last checkpoint, or of the beginning

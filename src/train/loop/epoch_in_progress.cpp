@@ -20,7 +20,7 @@ double working_seconds(const StepTimes& times) {
 }  // namespace
 
 void EpochInProgress::start_clock() {
-  read_at_ = Clock::now();
+  read_at_ = steady_seconds();
   work_ = {};
 }
 
@@ -76,8 +76,8 @@ void EpochInProgress::add(const StepTimes& times) {
 }
 
 void EpochInProgress::read_clock(const StepTimes& times) {
-  const auto now = Clock::now();
-  progress().epoch.seconds += std::chrono::duration<double>(now - std::exchange(read_at_, now)).count();
+  const double now = steady_seconds();
+  progress().epoch.seconds += now - std::exchange(read_at_, now);
   work_.by_part = times.by_part;
   work_.load += times.load;
   work_.total += working_seconds(times);

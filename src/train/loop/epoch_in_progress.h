@@ -1,9 +1,9 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 
+#include "core/clock.h"
 #include "lockstep/reports.h"
 #include "train/loop/run_parts.h"
 
@@ -39,8 +39,6 @@ class EpochInProgress {
   double step_seconds() const { return step_seconds_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   /// Step at which this process has entered the epoch.
   struct Entry {
     VisitSum visits;             ///< visits of this rank before it
@@ -62,7 +60,7 @@ class EpochInProgress {
 
   const RunParts& parts_;
   std::optional<Entry> entry_;
-  Clock::time_point read_at_ = Clock::now();
+  double read_at_ = steady_seconds();
   double step_seconds_ = 0.0;
   StepTimes work_;  ///< since the clock was started: load, and total working time of this rank's executors
 };

@@ -1,13 +1,12 @@
 #include "train/step/training_steps.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "comm/world/watch_of.h"
+#include "core/clock.h"
 #include "lockstep/error.h"
 #include "lockstep/sampler.h"
 #include "lockstep/world.h"
@@ -24,13 +23,6 @@ void add_phases(StepTimes& times, const PhaseSeconds& seconds) {
   times.fold += seconds[Phase::fold];
   times.reduce += seconds[Phase::reduce];
   times.update += seconds[Phase::update];
-}
-
-/// Seconds that all threads of this process have had a core.
-double processor_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 }  // namespace
@@ -77,7 +69,7 @@ void TrainingSteps::expect(const std::vector<std::vector<SampleRange>>& coming) 
 std::optional<StepTimes> TrainingSteps::run_while(std::uint64_t step, std::uint64_t count,
                                                   std::uint64_t rounds,
                                                   const std::function<bool()>& should_continue) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = steady_seconds();
   Watch& watch = watch_of(session_.world());
   watch.begin_steps(step + 1);
   if (step % run_.epoch.steps == 0 || step != prepared_for_) prepare(step);
@@ -88,22 +80,22 @@ std::optional<StepTimes> TrainingSteps::run_while(std::uint64_t step, std::uint6
   table_.begin(inputs_);
   for (const StepInput& input : inputs_) {
     loader_.set_step(input.first, input.samples);
-    const auto step_start = std::chrono::steady_clock::now();
-    const double processor_start = processor_seconds();
+    const double step_start = steady_seconds();
+    const double processor_start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
     StepProgram& program = program_for(input.samples, rounds);
     if (!program.run(should_continue)) {
       prepared_for_ = std::numeric_limits<std::uint64_t>::max();  // runners have begun with later samples
       return std::nullopt;
     }
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - step_start;
-    const double processor = processor_seconds() - processor_start;
-    if (measure(program, input.samples, seconds.count(), processor, times)) change_shares(input.number);
+    const double seconds = steady_seconds() - step_start;
+    const double processor = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - processor_start;
+    if (measure(program, input.samples, seconds, processor, times)) change_shares(input.number);
   }
   outcomes_ = watch.during(Collective::device, Group::alone, 0, [&] { return table_.fetch(count); });
   watch.end_steps();
   prepared_for_ = step + count;
   if (!times.by_part) times.load = waited() - waited_before;
-  times.total = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  times.total = steady_seconds() - start;
   return times;
 }
 
