@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "core/files/temporary_folder.h"
+#include "core/whole_number.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -66,11 +66,8 @@ bool is_segment_of(std::string_view file, unsigned family) {
     return false;
   }
   for (int i = 0; i < parts_behind; ++i) take_last(file);
-  const std::string_view digits = take_last(file);
-  unsigned job = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), job, 16);
-  return error == std::errc() && end == digits.data() + digits.size() && !digits.empty() &&
-         job >> 16U == family;
+  const std::optional<unsigned> job = whole_number<unsigned>(take_last(file), 16);
+  return job && *job >> 16U == family;
 }
 
 void remove_leftovers(const std::string& job, pid_t process, const Places& places) {

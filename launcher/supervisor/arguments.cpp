@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "core/whole_number.h"
 #include "lockstep/error.h"
 
 namespace lockstep::launcher {
@@ -39,13 +39,12 @@ void refuse_other_option(std::string_view word) {
 
 /// Value of an option that takes a number from `minimum` on.
 int read_number(std::string_view option, std::string_view value, int minimum) {
-  int result = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
-  if (error != std::errc() || end != value.data() + value.size() || result < minimum) {
+  const std::optional<int> result = whole_number<int>(value);
+  if (!result || *result < minimum) {
     throw Error(Category::usage, std::string(option) + ": '" + std::string(value) +
                                      "' is not a whole number from " + std::to_string(minimum) + " on");
   }
-  return result;
+  return *result;
 }
 
 /// The words in front of the command, one option after the other.

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "core/printable.h"
+#include "core/whole_number.h"
 #include "lockstep/error.h"
 
 namespace lockstep::launcher {
@@ -40,11 +40,7 @@ bool among(std::string_view word, Names names) {
 }
 
 /// Value of a decimal number; 0: `text` is none.
-int number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value > 0 ? value : 0;
-}
+int number(std::string_view text) { return std::max(whole_number<int>(text).value_or(0), 0); }
 
 void add(std::vector<MpirunOptions::Host>& hosts, const MpirunOptions::Host& host) {
   const auto known = std::ranges::find(hosts, host.name, &MpirunOptions::Host::name);

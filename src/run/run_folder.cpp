@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
+#include "core/whole_number.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/checkpoint_folder.h"
 #include "run/record_line.h"
@@ -54,11 +54,9 @@ bool is_numbered(std::string_view name, std::string_view prefix) {
 std::vector<int> numbers(const std::filesystem::path& parent, const std::string& name) {
   std::vector<int> result;
   for (const std::string& entry : list_folder(parent)) {
-    int number = 0;
-    const char* end = entry.data() + entry.size();
     if (!entry.starts_with(name + "-")) continue;
-    const auto [rest, error] = std::from_chars(entry.data() + name.size() + 1, end, number);
-    if (error == std::errc() && rest == end && number > 0) result.push_back(number);
+    const std::optional<int> number = whole_number<int>(entry.substr(name.size() + 1));
+    if (number && *number > 0) result.push_back(*number);
   }
   std::ranges::sort(result, std::greater());
   return result;

@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <sstream>
+
+#include "core/whole_number.h"
 
 namespace lockstep {
 namespace {
@@ -44,11 +46,9 @@ std::uint64_t speed_of_interface(const std::string& name) {
 /// Whether `network`, such as "10.0.0.0/8", contains the address.
 bool contains(std::string_view network, const std::string& address) {
   const std::size_t slash = network.find('/');
-  const std::string_view bits = network.substr(slash + 1);
-  unsigned prefix = 0;
-  const auto [end, error] = std::from_chars(bits.data(), bits.data() + bits.size(), prefix);
-  if (error != std::errc() || end != bits.data() + bits.size() || prefix > 32) return false;
-  const std::uint32_t mask = prefix == 0 ? 0 : ~std::uint32_t{0} << (32 - prefix);
+  const std::optional<unsigned> prefix = whole_number<unsigned>(network.substr(slash + 1));
+  if (!prefix || *prefix > 32) return false;
+  const std::uint32_t mask = *prefix == 0 ? 0 : ~std::uint32_t{0} << (32 - *prefix);
   const std::uint32_t own = address_number(std::string(network.substr(0, slash)));
   return own != 0 && (ntohl(own) & mask) == (ntohl(address_number(address)) & mask);
 }

@@ -41,13 +41,6 @@ std::optional<double> csv_number(std::string_view text, char separator) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-std::optional<std::int64_t> csv_whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, status] = std::from_chars(text.data(), end, value);
-  return status == std::errc() && stop == end ? std::optional(value) : std::nullopt;
-}
-
 bool is_csv_gap(std::string_view text) {
   constexpr std::array<std::string_view, 7> gaps = {"", "?", "na", "n/a", "nan", "null", "none"};
   if (text.size() > 4) return false;

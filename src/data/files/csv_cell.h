@@ -14,9 +14,6 @@ std::string_view without_spaces(std::string_view text);
 /// small for a double: 0. In a table separated by semicolons, numbers may have a decimal comma.
 std::optional<double> csv_number(std::string_view text, char separator);
 
-/// Whole number that fits 64 bits, in decimal digits; none: `text` is something else.
-std::optional<std::int64_t> csv_whole_number(std::string_view text);
-
 /// Whether a cell without outer spaces says that there is no value: it is empty or, in capital or small
 /// letters, NA, N/A, NaN, null, none or ?, as tables of other programs have it.
 bool is_csv_gap(std::string_view text);

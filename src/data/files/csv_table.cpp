@@ -10,6 +10,7 @@
 #include "core/nearest.h"
 #include "core/printable.h"
 #include "core/utf8.h"
+#include "core/whole_number.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -34,7 +35,7 @@ void check_names(const CsvReader& reader, const std::vector<std::string>& header
     return csv_number(field, reader.separator()).has_value();
   };
   const auto is_fraction = [&](const std::string& field) {
-    return is_number(field) && !csv_whole_number(field);
+    return is_number(field) && !whole_number<std::int64_t>(field);
   };
   const auto numbers = static_cast<std::size_t>(std::ranges::count_if(header, is_number));
   const auto fraction = std::ranges::find_if(header, is_fraction);
@@ -217,10 +218,9 @@ std::vector<std::string> sorted_classes(const std::vector<std::string>& labels) 
   const std::unordered_set<std::string_view> distinct(labels.begin(), labels.end());
   std::vector<std::string> classes(distinct.begin(), distinct.end());
   std::ranges::sort(classes);
-  const auto is_number = [](const std::string& text) { return csv_whole_number(text).has_value(); };
-  if (std::ranges::all_of(classes, is_number)) {
-    std::ranges::stable_sort(classes, {}, [](const std::string& text) { return *csv_whole_number(text); });
-  }
+  const auto number = [](const std::string& text) { return whole_number<std::int64_t>(text); };
+  const auto is_number = [&](const std::string& text) { return number(text).has_value(); };
+  if (std::ranges::all_of(classes, is_number)) std::ranges::stable_sort(classes, {}, number);
   return classes;
 }
 

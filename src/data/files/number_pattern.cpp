@@ -2,25 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "core/printable.h"
+#include "core/whole_number.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
 
 constexpr std::size_t max_names = 100'000;
-
-std::optional<std::uint32_t> number_of(std::string_view digits) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size()) return {};
-  return number;
-}
 
 [[noreturn]] void fail(const std::string& pattern, const char* reason) {
   throw Error(Category::usage, fmt::format("{}: {}", in_quotes(pattern), reason));
@@ -39,7 +31,7 @@ std::vector<std::string> expand_numbers(const std::string& pattern) {
   const std::string_view text = pattern;
   const std::string_view first = text.substr(open + 1, dots - open - 1),
                          last = text.substr(dots + 2, close - dots - 2);
-  const auto begin = number_of(first), end = number_of(last);
+  const auto begin = whole_number<std::uint32_t>(first), end = whole_number<std::uint32_t>(last);
   if (!begin || !end || *end < *begin) fail(pattern, wrong);
   const std::size_t digits = first.front() == '0' ? first.size() : 1;
   const std::vector<std::string> rests = expand_numbers(pattern.substr(close + 1));

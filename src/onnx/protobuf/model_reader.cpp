@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -10,6 +9,7 @@
 #include "core/files/content.h"
 #include "core/files/file.h"
 #include "core/printable.h"
+#include "core/whole_number.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -29,11 +29,7 @@ std::string entry_of(const onnx::TensorProto& tensor, const char* key) {
 
 /// Whole number of a text; `fallback` for an empty one, none for another text.
 std::optional<std::uint64_t> number_of(const std::string& text, std::uint64_t fallback) {
-  if (text.empty()) return fallback;
-  std::uint64_t number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return text.empty() ? std::optional(fallback) : whole_number<std::uint64_t>(text);
 }
 
 [[noreturn]] void refuse_model(const std::filesystem::path& file, const std::string& reason) {

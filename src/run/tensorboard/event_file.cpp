@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "core/files/folder.h"
+#include "core/whole_number.h"
 #include "run/tensorboard/event_records.h"
 #include "run/tensorboard/summary.h"
 
@@ -28,10 +27,7 @@ std::optional<std::uint64_t> number_of(std::string_view name) {
     return std::nullopt;
   name.remove_prefix(prefix.size());
   name.remove_suffix(suffix.size());
-  std::uint64_t number = 0;
-  const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || rest != name.data() + name.size()) return std::nullopt;
-  return number;
+  return whole_number<std::uint64_t>(name);
 }
 
 /// Seconds of training until events of a record, which are visited in order.

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace lockstep {
+
+/// Value of a text that is a number and nothing else; none: it is not, or the number is too large for T.
+template <std::integral T>
+std::optional<T> whole_number(std::string_view text, int base = 10) {
+  T value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, value, base);
+  return status == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace lockstep
