@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "comm/world/gather.h"
 #include "comm/world/watch_of.h"
 #include "lockstep/error.h"
 #include "train/evaluator.h"
@@ -30,9 +31,7 @@ std::uint32_t leaves_in_block(const Session& session, const Network& network, st
 /// Texts of all ranks in rank order. Collective.
 std::vector<std::byte> gather_bytes(const World& world, std::vector<std::byte> own) {
   const std::uint64_t length = own.size();
-  const std::vector<std::byte> gathered = world.all_gather(std::as_bytes(std::span(&length, 1)));
-  std::vector<std::uint64_t> lengths(gathered.size() / sizeof length);
-  std::memcpy(lengths.data(), gathered.data(), gathered.size());
+  const std::vector<std::uint64_t> lengths = gather(world, std::span(&length, 1));
   const std::uint64_t longest = std::ranges::max(lengths);
   if (longest == 0) return {};
   own.resize(longest);

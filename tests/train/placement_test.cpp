@@ -16,11 +16,11 @@ constexpr auto cuda = DeviceKind::cuda;
 
 /// Facts of a rank on host "a", "b", ...
 RankFacts rank(char host, DeviceKind device, const char* gpu = "", std::uint64_t steps = 0) {
-  return {.host = std::string_view(&host, 1),
+  return {.host = std::string(1, host),
           .host_number = static_cast<std::uint32_t>(host - 'a'),
           .device = device,
-          .gpu = std::string_view(gpu),
-          .why_no_gpu = std::string_view(*gpu == '\0' ? "no driver" : ""),
+          .gpu = std::string(gpu),
+          .why_no_gpu = std::string(*gpu == '\0' ? "no driver" : ""),
           .steps_at_once = steps};
 }
 
@@ -137,8 +137,8 @@ TEST(Placement, RefusesOnTheRankThatHasNoGpuOfItsOwn) {
 }
 
 TEST(FixedText, CutsOffWhatDoesNotFit) {
-  EXPECT_EQ(FixedText<4>(std::string_view("abc")).text(), "abc");
-  EXPECT_EQ(FixedText<4>(std::string_view("abcd")).text(), "abc");
+  EXPECT_EQ(FixedText<4>("abc").text(), "abc");
+  EXPECT_EQ(FixedText<4>("abcd").text(), "abc");
   EXPECT_TRUE(FixedText<4>().empty());
 }
 

@@ -2,9 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstring>
+#include <span>
 
 #include "cli/commands.h"
 #include "cli/doctor/findings.h"
@@ -13,6 +12,7 @@
 #include "cli/results.h"
 #include "cli/train/train_options.h"
 #include "comm/communicator.h"
+#include "comm/world/gather.h"
 #include "core/json/members.h"
 #include "core/printable.h"
 #include "core/version.h"
@@ -143,17 +143,12 @@ Finding describe_cores(const World& world) {
 
 /// Reasons why the hosts cannot compute with CUDA, by host; empty text: that host can.
 std::vector<std::string> reasons_of_hosts(const World& world, const std::string& own_reason) {
-  using Reason = std::array<char, 256>;
-  Reason own{};
-  if (!own_reason.empty()) {
-    fmt::format_to_n(own.data(), own.size() - 1, "{}: {}", world.host(), own_reason);
-  }
-  const std::vector<std::byte> bytes = world.all_gather(std::as_bytes(std::span(own)));
-  std::vector<Reason> all(static_cast<std::size_t>(world.size()));
-  std::memcpy(all.data(), bytes.data(), bytes.size());
+  FixedText<256> own;
+  if (!own_reason.empty()) own = fmt::format("{}: {}", world.host(), own_reason);
+  const auto all = gather(world, std::span(&own, 1));
   std::vector<std::string> reasons;
   for (std::size_t host = 0; host < static_cast<std::size_t>(world.hosts()); ++host) {
-    reasons.emplace_back(all[static_cast<std::size_t>(world.host_boundaries()[host])].data());
+    reasons.push_back(all[static_cast<std::size_t>(world.host_boundaries()[host])].text());
   }
   return reasons;
 }

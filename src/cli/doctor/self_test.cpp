@@ -6,11 +6,12 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <span>
 
+#include "comm/world/gather.h"
 #include "core/clock.h"
 #include "lockstep/models.h"
 #include "lockstep/trainer.h"
-#include "lockstep/world.h"
 
 namespace lockstep {
 namespace {
@@ -39,16 +40,6 @@ std::string train(const World& world, const ExecutionOptions& execution, std::ui
   return trainer.digest();
 }
 
-/// Texts of all ranks, which have the same length.
-std::vector<std::string> gather(const World& world, const std::string& own) {
-  const std::vector<std::byte> all = world.all_gather(std::as_bytes(std::span(own)));
-  std::vector<std::string> texts;
-  for (std::size_t begin = 0; begin < all.size(); begin += own.size()) {
-    texts.emplace_back(reinterpret_cast<const char*>(all.data()) + begin, own.size());
-  }
-  return texts;
-}
-
 }  // namespace
 
 std::string SelfTest::failure() const {
@@ -67,7 +58,8 @@ SelfTest run_self_test(const World& world, const ExecutionOptions& execution) {
   const double start = steady_seconds();
   const std::uint32_t leaves = micro_batches(world.size());
   SelfTest result;
-  result.digests = gather(world, train(world, execution, leaves));
+  const FixedText<64> own = train(world, execution, leaves);
+  for (const auto& digest : gather(world, std::span(&own, 1))) result.digests.push_back(digest.text());
   world.agree([&] {  // the others wait here
     if (world.rank() == 0) result.alone = train(world.alone(), execution, leaves);
   });

@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
-#include <span>
 #include <utility>
 
 #include "cli/find_checkpoints.h"
 #include "cli/options/flag.h"
 #include "cli/train/restarts.h"
 #include "cli/train/stop_line.h"
+#include "comm/world/gather.h"
 #include "core/files/file_system.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
@@ -135,12 +134,6 @@ RunPlace named_run(const TrainOptions& options, const std::string& host) {
   return place;
 }
 
-/// Text of rank 0. Collective.
-std::string from_first(const World& world, const std::string& own) {
-  const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(own)));
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 /// Throws Error(usage) for options about files of the run if nothing is kept.
 void check_place(const TrainOptions& options) {
   if (!options.output.keeps_nothing()) return;
@@ -179,11 +172,11 @@ RunPlace find_run_place(const World& world, const TrainOptions& options) {
   world.agree([&] {
     if (world.rank() == 0) place = find(options, world.host());
   });
-  const std::string path = from_first(world, place.folder.path().string());
+  const std::string path = broadcast(world, place.folder.path().string());
   if (world.rank() != 0) place.folder = RunFolder(path);
-  place.checkpoint = from_first(world, place.checkpoint.string());
-  place.continues = !from_first(world, place.continues ? "yes" : "").empty();
-  place.numbered = !from_first(world, place.numbered ? "yes" : "").empty();
+  place.checkpoint = broadcast(world, place.checkpoint.string());
+  place.continues = !broadcast(world, place.continues ? "yes" : "").empty();
+  place.numbered = !broadcast(world, place.numbered ? "yes" : "").empty();
   return place;
 }
 
@@ -194,7 +187,7 @@ void create_numbered_folder(const World& world, RunPlace& place) {
     if (world.rank() != 0) return;
     path = new_run_folder(place.folder.path().parent_path(), place.folder.path().filename().string());
   });
-  place.folder = RunFolder(from_first(world, path));
+  place.folder = RunFolder(broadcast(world, path));
 }
 
 void report_start(const RunPlace& place, std::uint64_t step) {

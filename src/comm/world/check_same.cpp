@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <string_view>
 #include <utility>
 
+#include "comm/world/gather.h"
 #include "core/printable.h"
 #include "core/version.h"
 #include "lockstep/error.h"
@@ -64,9 +64,7 @@ std::string first_difference(const std::vector<Line>& mine, const std::vector<Li
 void check_same(const World& world, const std::vector<Line>& lines) {
   std::vector<Line> own = {{"version", version()}, {"revision", revision()}};
   own.insert(own.end(), lines.begin(), lines.end());
-  const std::string packed = pack(own);
-  const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(packed)));
-  const std::vector<Line> first = unpack({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const std::vector<Line> first = unpack(broadcast(world, pack(own)));
   world.agree([&] {
     const std::string name = first_difference(own, first);
     if (name.empty()) return;

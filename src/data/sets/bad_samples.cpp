@@ -1,12 +1,11 @@
 #include "data/sets/bad_samples.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 
+#include "comm/world/gather.h"
 #include "core/message.h"
 #include "lockstep/error.h"
-#include "lockstep/world.h"
 
 namespace lockstep {
 
@@ -39,16 +38,11 @@ std::vector<std::pair<std::uint64_t, std::string>> BadSamples::take() {
 void BadSamples::share(const World& world) {
   constexpr std::uint64_t none = ~std::uint64_t{0};
   const std::lock_guard lock(mutex_);
-  const auto gather = [&world](const std::vector<std::uint64_t>& own) {
-    const std::vector<std::byte> bytes = world.all_gather(std::as_bytes(std::span(own)));
-    std::vector<std::uint64_t> all(bytes.size() / sizeof(std::uint64_t));
-    std::memcpy(all.data(), bytes.data(), bytes.size());
-    return all;
-  };
-  const std::uint64_t max_count = std::ranges::max(gather({unshared_.size()}));
+  const std::uint64_t count = unshared_.size();
+  const std::uint64_t max_count = std::ranges::max(gather(world, std::span(&count, 1)));
   if (max_count == 0) return;
   unshared_.resize(max_count, none);
-  for (const std::uint64_t id : gather(unshared_)) {
+  for (const std::uint64_t id : gather(world, unshared_)) {
     if (id != none) ids_.insert(id);
   }
   unshared_.clear();

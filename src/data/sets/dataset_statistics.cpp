@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <span>
 
+#include "comm/world/gather.h"
 #include "core/clock.h"
 #include "core/random/permutation.h"
 #include "data/feed/sample_reader.h"
 #include "lockstep/error.h"
-#include "lockstep/world.h"
 
 namespace lockstep {
 namespace {
@@ -42,9 +40,7 @@ class ChannelSums {
   }
   /// Adds the sums of all ranks to each other. Collective.
   void add_ranks(const World& world) {
-    const std::vector<std::byte> all = world.all_gather(std::as_bytes(std::span(numbers_)));
-    std::vector<double> parts(all.size() / sizeof(double));
-    std::memcpy(parts.data(), all.data(), all.size());
+    const std::vector<double> parts = gather(world, numbers_);
     std::ranges::fill(numbers_, 0.0);
     for (std::size_t i = 0; i < parts.size(); ++i) numbers_[i % numbers_.size()] += parts[i];
   }

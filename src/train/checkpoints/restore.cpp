@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "comm/world/gather.h"
 #include "core/version.h"
 #include "data/image/jpeg.h"
 #include "data/image/png.h"
@@ -209,9 +210,7 @@ Progress broadcast_progress(const World& world, const Checkpoint* checkpoint) {
   if (checkpoint != nullptr) {
     for (const auto& [name, value] : checkpoint->state.progress) text += fmt::format("{}={}\n", name, value);
   }
-  const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(text)));
-  const std::string all =
-      fmt::format("\n{}", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  const std::string all = "\n" + broadcast(world, text);
   Progress progress;
   world.agree([&] {
     if (all.find("\nstep=") == std::string::npos)

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <set>
@@ -13,7 +12,6 @@
 #include "core/printable.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
-#include "lockstep/world.h"
 
 namespace lockstep {
 namespace {
@@ -115,17 +113,16 @@ std::uint32_t host_number(const World& world, int rank) {
 }
 
 RankFacts facts_of_this_rank(const World& world, const ExecutionOptions& execution) {
-  RankFacts facts{.host = std::string_view(world.host()),
+  RankFacts facts{.host = world.host(),
                   .host_number = host_number(world, world.rank()),
                   .device = execution.device,
                   .steps_at_once = execution.steps_at_once};
   if (facts.device == DeviceKind::cpu) return facts;
   const cuda::Probe found = cuda::probe(cuda::Detail::needed);
   if (const cuda::Obstacle obstacle = cuda::obstacle(found)) {
-    facts.why_no_gpu = std::string_view(obstacle.reason + "; " + obstacle.hint);
+    facts.why_no_gpu = obstacle.reason + "; " + obstacle.hint;
   } else {  // ranks of a host take its GPUs in turn
-    facts.gpu =
-        std::string_view(found.gpus[static_cast<std::size_t>(world.local_rank()) % found.gpus.size()].bus);
+    facts.gpu = found.gpus[static_cast<std::size_t>(world.local_rank()) % found.gpus.size()].bus;
   }
   return facts;
 }
@@ -174,18 +171,11 @@ Placement place(const Roster& roster, Transport transport, Reduce reduce) {
   return placement;
 }
 
-Roster gather_roster(const World& world, const ExecutionOptions& execution) {
+Placement find_placement(const World& world, const ExecutionOptions& execution, Reduce reduce) {
   RankFacts own;
   world.agree([&] { own = facts_of_this_rank(world, execution); });
-  Roster roster{.ranks = std::vector<RankFacts>(static_cast<std::size_t>(world.size())),
-                .own = static_cast<std::size_t>(world.rank())};
-  const std::vector<std::byte> all = world.all_gather(std::as_bytes(std::span(&own, 1)));
-  std::memcpy(roster.ranks.data(), all.data(), all.size());
-  return roster;
-}
-
-Placement find_placement(const World& world, const ExecutionOptions& execution, Reduce reduce) {
-  const Roster roster = gather_roster(world, execution);
+  const Roster roster{.ranks = gather(world, std::span(&own, 1)),
+                      .own = static_cast<std::size_t>(world.rank())};
   Placement placement;
   world.agree([&] { placement = place(roster, execution.transport, reduce); });
   for (const std::string& warning : placement.warnings) {

@@ -1,31 +1,15 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "comm/world/gather.h"
 #include "lockstep/execution.h"
 #include "lockstep/training_options.h"
 
 namespace lockstep {
-
-class World;
-
-/// Text of a fixed size, which ranks can send as bytes. Longer texts are cut off.
-template <std::size_t capacity>
-struct FixedText {
-  std::array<char, capacity> characters{};
-
-  FixedText() = default;
-  FixedText(std::string_view text) {  // NOLINT(google-explicit-constructor): a value like any text
-    text.copy(characters.data(), capacity - 1);
-  }
-  std::string text() const { return characters.data(); }
-  bool empty() const { return characters[0] == '\0'; }
-};
 
 /// Facts that a rank sends to the others before they decide together. Ranks may differ in all of them.
 struct RankFacts {
@@ -69,11 +53,8 @@ struct Placement {
 /// GPU, or the GPU of another rank with a transport that does not let them share it. Pure function.
 Placement place(const Roster& roster, Transport transport, Reduce reduce);
 
-/// Gathers the facts of all ranks. Looks for GPUs if `execution` allows one. Collective.
-Roster gather_roster(const World& world, const ExecutionOptions& execution);
-
-/// Gathers the roster, places this rank and prints its warnings. If `place` throws on a rank, all ranks throw
-/// its error. Collective.
+/// Gathers the facts of all ranks, places this rank and prints its warnings. Looks for GPUs if `execution`
+/// allows one. If `place` throws on a rank, all ranks throw its error. Collective.
 Placement find_placement(const World& world, const ExecutionOptions& execution,
                          Reduce reduce = Reduce::canonical);
 
