@@ -11,7 +11,7 @@ void ResultPrinter::text(const std::string& part) const {
 }
 
 void ResultPrinter::print_document(const JsonValue& document) {
-  lockstep::print(document.dump(2, ' ', false, JsonValue::error_handler_t::replace) + "\n");
+  lockstep::print(json_text(document, 2) + "\n");
   flush_output();
 }
 

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "core/json/json.h"
 #include "core/options/internal_variables.h"
 #include "lockstep/error.h"
 
@@ -26,7 +26,7 @@ std::string launcher_value(const std::string& secret) { return std::string(proto
 std::string report_marker(const std::string& secret) { return "lockstep-" + secret + " "; }
 
 std::string report_text(const LauncherReport& report) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  JsonValue json = JsonValue::object();
   if (!report.run_directory.empty()) json["run_directory"] = report.run_directory;
   if (report.failure) {
     const LauncherReport::Failure& failure = *report.failure;
@@ -40,12 +40,12 @@ std::string report_text(const LauncherReport& report) {
   if (report.step) json["step"] = *report.step;
   if (report.checkpoint) json["checkpoint"] = *report.checkpoint;
   if (report.status) json["status"] = *report.status;
-  return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return json_text(json, -1, true);
 }
 
 std::optional<LauncherReport> parse_report(std::string_view text) {
   try {
-    const nlohmann::json json = nlohmann::json::parse(text);
+    const JsonValue json = JsonValue::parse(text);
     const auto number = [&](const char* name) {
       const auto found = json.find(name);
       return found == json.end() ? std::nullopt : std::optional(found->get<std::uint64_t>());
@@ -66,7 +66,7 @@ std::optional<LauncherReport> parse_report(std::string_view text) {
                      .text = found->at("text").get<std::string>()};
     }
     return report;
-  } catch (const nlohmann::json::exception&) {
+  } catch (const JsonValue::exception&) {
     return std::nullopt;
   }
 }

@@ -69,7 +69,7 @@ std::string environment_json(const Environment& environment) {
   json.erase("more");
   for (const auto& [name, value] : environment.more) json[name] = value;
   // Arguments may hold any bytes; those that are not UTF-8 are replaced.
-  return json.dump(2, ' ', false, JsonValue::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace lockstep

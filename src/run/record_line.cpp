@@ -14,12 +14,8 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// `text` as JSON; bytes that are not UTF-8 are replaced.
-std::string quoted(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string quoted(const std::string& text) { return json_text(JsonValue(text)); }
 
 /// Appends the fields of an event.
 struct FieldWriter {
@@ -64,11 +60,11 @@ struct FieldReader {
     read(json.at(name), value);
   }
   template <class Value>
-  static void read(const Json& from, std::optional<Value>& value) {
+  static void read(const JsonValue& from, std::optional<Value>& value) {
     read(from, value.emplace());
   }
   template <class Value>
-  static void read(const Json& from, Value& value) {
+  static void read(const JsonValue& from, Value& value) {
     if constexpr (std::floating_point<Value>) {
       value = from.is_null() ? std::numeric_limits<Value>::quiet_NaN() : from.get<Value>();
     } else if constexpr (NamedEnum<Value>) {
@@ -80,7 +76,7 @@ struct FieldReader {
     }
   }
 
-  const Json& json;
+  const JsonValue& json;
 };
 
 /// Every event but the end has a step or an epoch, by which is_within places it.
@@ -98,7 +94,7 @@ template <class Work>
 auto checked(const Work& work) {
   try {
     return work();
-  } catch (const Json::exception& error) {
+  } catch (const JsonValue::exception& error) {
     throw Error(Category::data, error.what());
   }
 }
@@ -117,7 +113,7 @@ void append_line(fmt::memory_buffer& text, const RunEvent& event) {
 
 RecordLine::RecordLine(std::string_view line) {
   checked([&] {
-    json_ = Json::parse(line);
+    json_ = JsonValue::parse(line);
     kind_ = json_.at("event").get<std::string>();
     step_ = json_.value("step", std::uint64_t{0});
     if (kind_ == EpochReport::event) static_cast<void>(json_.at("epoch"));

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "core/json/json.h"
 #include "lockstep/reports.h"
 
 /// Lines of metrics.jsonl: an event each, as its `visit` describes it.
@@ -52,7 +52,7 @@ class RecordLine {
   std::optional<RunEvent> event() const;
 
  private:
-  nlohmann::ordered_json json_;
+  JsonValue json_;
   std::string kind_;
   std::uint64_t step_ = 0;
   int epoch_ = 0;

@@ -26,9 +26,7 @@ constexpr double time_to_connect = 0.3;  // s
 constexpr double time_to_start = 10.0;   // s; warnings follow
 constexpr int peer_status = static_cast<int>(Category::peer);
 
-std::string to_text(const Verdict& verdict) {
-  return json_of(verdict).dump(-1, ' ', true, JsonValue::error_handler_t::replace);
-}
+std::string to_text(const Verdict& verdict) { return json_text(json_of(verdict), -1, true); }
 
 /// Nothing if the text is no verdict about some of `ranks` ranks.
 std::optional<Verdict> parse_verdict(const std::string& text, std::size_t ranks) {

@@ -3,20 +3,18 @@
 #include <unistd.h>
 
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/files/atomic_file.h"
 #include "core/files/temporary_folder.h"
+#include "core/json/json.h"
 #include "core/message.h"
 
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json json_of(const CollectiveCall& call) {
-  Json json{{"collective", name_of(call.kind)}};
+JsonValue json_of(const CollectiveCall& call) {
+  JsonValue json{{"collective", name_of(call.kind)}};
   if (call.number > 0) {
     json["ranks"] = call.group == Group::host ? "host" : "all";
     json["number"] = call.number;
@@ -25,11 +23,11 @@ Json json_of(const CollectiveCall& call) {
   return json;
 }
 
-Json json_of(const Activity& activity, std::int64_t now) {
-  Json json{{"seconds_ago", 1e-9 * static_cast<double>(now - activity.time)},
-            {"stage", name_of(activity.stage)},
-            {"step", activity.step},
-            {"waits", activity.waits}};
+JsonValue json_of(const Activity& activity, std::int64_t now) {
+  JsonValue json{{"seconds_ago", 1e-9 * static_cast<double>(now - activity.time)},
+                 {"stage", name_of(activity.stage)},
+                 {"step", activity.step},
+                 {"waits", activity.waits}};
   if (activity.call.kind != Collective::none) json.update(json_of(activity.call));
   return json;
 }
@@ -42,19 +40,19 @@ const char* state_of(const RankState& state) {
   return state.now.waits ? "waits" : "works";
 }
 
-Json json_of(const FailureReport& report, std::size_t rank) {
+JsonValue json_of(const FailureReport& report, std::size_t rank) {
   const RankState& state = report.table.ranks[rank];
-  Json json{{"rank", report.table.number_of(rank)},
-            {"host", report.table.hosts[report.table.host_of(rank)]},
-            {"process", state.process},
-            {"state", state_of(state)},
-            {"place", describe_place(state)},
-            {"still_seconds", state.still},
-            {"waited_seconds", state.waited},
-            {"usual_step_seconds", state.usual_step},
-            {"silent_seconds", state.silent}};
+  JsonValue json{{"rank", report.table.number_of(rank)},
+                 {"host", report.table.hosts[report.table.host_of(rank)]},
+                 {"process", state.process},
+                 {"state", state_of(state)},
+                 {"place", describe_place(state)},
+                 {"still_seconds", state.still},
+                 {"waited_seconds", state.waited},
+                 {"usual_step_seconds", state.usual_step},
+                 {"silent_seconds", state.silent}};
   if (state.now.call.kind != Collective::none) json["last"] = json_of(state.now.call);
-  Json recent = Json::array();
+  JsonValue recent = JsonValue::array();
   const std::size_t local = rank - report.first;
   if (rank >= report.first && local < report.slots.size() && report.slots[local] >= 0) {
     const std::int64_t now = coarse_time();
@@ -71,17 +69,17 @@ Json json_of(const FailureReport& report, std::size_t rank) {
 }  // namespace
 
 std::string report_text(const FailureReport& report) {
-  Json at_fault = Json::array();
+  JsonValue at_fault = JsonValue::array();
   for (const std::size_t rank : report.verdict.ranks_at_fault)
     at_fault.push_back(report.table.number_of(rank));
-  Json json{{"failure", report.verdict.sentence},
-            {"ranks_at_fault", std::move(at_fault)},
-            {"limit_seconds", report.limits.usual},
-            {"patient_limit_seconds", report.limits.patient}};
-  Json ranks = Json::array();
+  JsonValue json{{"failure", report.verdict.sentence},
+                 {"ranks_at_fault", std::move(at_fault)},
+                 {"limit_seconds", report.limits.usual},
+                 {"patient_limit_seconds", report.limits.patient}};
+  JsonValue ranks = JsonValue::array();
   for (std::size_t rank = 0; rank < report.table.ranks.size(); ++rank) ranks.push_back(json_of(report, rank));
   json["ranks"] = std::move(ranks);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 void write_report(const FailureReport& report, const std::filesystem::path& folder) {

@@ -18,7 +18,7 @@ namespace {
 
 template <class Facts>
 void answer(const char* word, const Facts& facts) {
-  print(word + json_of(facts).dump(-1, ' ', true, JsonValue::error_handler_t::replace) + "\n");
+  print(word + json_text(json_of(facts), -1, true) + "\n");
   flush_output();
 }
 

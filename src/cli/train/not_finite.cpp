@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/files/atomic_file.h"
+#include "core/json/json.h"
 #include "core/message.h"
 #include "core/printable.h"
 
@@ -16,16 +16,16 @@ constexpr std::size_t max_files = 100;
 
 /// Text of the file: a sample's name is its path or the like, "sample 17" in the whole data set.
 std::string json_of(const NotFiniteReport& report, const Dataset& train) {
-  nlohmann::ordered_json json = {{"step", report.step},
-                                 {"epoch", report.epoch},
-                                 {"reason", report.what()},
-                                 {"samples", nlohmann::ordered_json::array()}};
+  JsonValue json = {{"step", report.step},
+                    {"epoch", report.epoch},
+                    {"reason", report.what()},
+                    {"samples", JsonValue::array()}};
   for (const std::uint64_t id : report.samples) {
     auto& sample = json["samples"].emplace_back();
     sample = {{"number", id}, {"name", train.sample_name(id)}};
     if (train.task() == Task::classification) sample["class"] = train.label(id);
   }
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 std::string text_of(const NotFiniteReport& report) {

@@ -92,6 +92,11 @@ class JsonDocument {
   std::vector<int> lines_;  ///< of the values, in the order in which they begin
 };
 
+/// JSON on one line, or with `indent` columns for each level. Bytes that are not UTF-8 are replaced.
+inline std::string json_text(const JsonValue& json, int indent = -1, bool ascii = false) {
+  return json.dump(indent, ' ', ascii, JsonValue::error_handler_t::replace);
+}
+
 /// Text, or a list of bytes if they are not UTF-8, as file names may not be.
 JsonValue json_of_bytes(const std::string& bytes);
 /// Object of texts. A text that is not UTF-8 (file names may hold any bytes) becomes a list of its bytes.

@@ -15,7 +15,7 @@ namespace {
 
 /// `text` in a cell of a table. TensorBoard reads UTF-8 only, so other bytes are replaced.
 std::string cell(const std::string& text) {
-  const std::string dumped = JsonValue(text).dump(-1, ' ', false, JsonValue::error_handler_t::replace);
+  const std::string dumped = json_text(JsonValue(text));
   std::string result;
   for (const char c : without_control_characters(JsonValue::parse(dumped).get<std::string>())) {
     if (std::string_view("\\`*_{}[]<>|#~").find(c) != std::string_view::npos) result += '\\';
