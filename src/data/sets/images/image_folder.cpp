@@ -33,18 +33,13 @@ class ImageFolder : public Dataset {
   }
   /// Covers names, classes and sizes of all files, but contents of a few only.
   std::string fingerprint() const override {
-    constexpr std::uint64_t max_contents = 64;
     Fingerprint fingerprint(*this);
     for (const ImageList::File& file : list_.files) {
       FileStatus status;
       files().stat(list_.folder / file.name, status);  // fails for a file that is missing
       fingerprint.add(file.name).add(status.kind == FileKind::file ? status.size : ~std::uint64_t{0});
     }
-    std::vector<std::uint8_t> buffer;
-    for (std::uint64_t id = 0; id < size(); id += size() / max_contents + 1) {
-      fingerprint.add(std::as_bytes(readable_sample(*this, id, buffer)));
-    }
-    return fingerprint.text();
+    return fingerprint.add_some_samples(*this).text();
   }
   int label(std::uint64_t id) const override { return list_.files[id].label; }
   std::string sample_name(std::uint64_t id) const override {
@@ -106,7 +101,7 @@ void add_class(ImageList& list, const std::string& name) {
   if (known == list.classes.end()) fail_images(folder, "the training images have no such class");
   const auto label = static_cast<int>(known - list.classes.begin());
   const FolderNames found = sorted_names(folder, is_image_name);
-  if (found.wanted.empty()) fail_images(folder, "a class without images (.jpg, .jpeg, .png or .webp)");
+  if (found.wanted.empty()) fail_images(folder, fmt::format("a class without images ({})", image_endings));
   for (const std::string& file : found.wanted) {
     list.files.push_back({.name = fmt::format("{}/{}", name, file), .label = label});
   }

@@ -43,8 +43,8 @@ void check_several_classes(const std::filesystem::path& place, const std::vector
 
 std::vector<std::string> warnings_of(const ImageList& list) {
   if (list.skipped_files == 0) return {};
-  return {fmt::format("{}: {} skipped, not CLASS/NAME.jpg, .jpeg, .png or .webp; the first is {}",
-                      list.place(), counted(list.skipped_files, "entry"),
+  return {fmt::format("{}: {} skipped, not CLASS/NAME{}; the first is {}", list.place(),
+                      counted(list.skipped_files, "entry"), image_endings,
                       printable(list.first_skipped_file))};
 }
 

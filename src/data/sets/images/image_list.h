@@ -29,7 +29,11 @@ struct ImageList {
   std::string place() const;
 };
 
-/// Whether a file with this name is taken for an image: .jpg, .jpeg, .png or .webp, in upper or lower case.
+/// Endings of the names of images, for messages.
+inline constexpr const char* image_endings = ".jpg, .jpeg, .png or .webp";
+
+/// Whether a file with this name is taken for an image: whether it has one of these endings, in upper or
+/// lower case.
 bool is_image_name(std::string_view name);
 
 /// Maximum size of an image file, in bytes.
