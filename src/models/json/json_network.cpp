@@ -20,7 +20,6 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t max_bytes = std::size_t{1} << 20;
-constexpr std::size_t max_layers = 4096;
 
 /// Reads an option of an operation from a layer of a file; a missing option keeps its default. `classes`:
 /// value of OperationField::word.

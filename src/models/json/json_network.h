@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -7,6 +8,9 @@
 #include "lockstep/network.h"
 
 namespace lockstep {
+
+/// Maximum number of layers of a network file.
+inline constexpr std::size_t max_layers = 4096;
 
 /// Builds the network that a JSON text describes (docs/network-files.md) for images of shape `input` and
 /// `classes` classes. Throws Error(usage) with `origin` (the file), line and layer for every mistake. Text,

@@ -9,12 +9,11 @@
 #include "core/printable.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
+#include "models/json/json_network.h"
 #include "onnx/initial_values.h"
 
 namespace lockstep {
 namespace {
-
-constexpr std::size_t max_layers = 4096;  // of network files
 
 std::vector<Shape> shapes_of(const std::vector<ImportedLayer>& layers, const std::vector<int>& inputs) {
   std::vector<Shape> shapes;
