@@ -10,6 +10,7 @@
 #include "core/files/line_reader.h"
 #include "core/json/json.h"
 #include "lockstep/error.h"
+#include "run/facts.h"
 #include "run/record_line.h"
 
 namespace lockstep {
@@ -94,10 +95,8 @@ Facts read_options(const std::filesystem::path& file) {
 }  // namespace
 
 SampleKind samples_of(const RunRecord& record) {
-  for (const auto& [name, value] : record.environment) {
-    if (name == "samples" && value == name_of(SampleKind::row)) return SampleKind::row;
-  }
-  return SampleKind::image;
+  const std::string* const kind = find_fact(record.environment, "samples");
+  return kind != nullptr && *kind == name_of(SampleKind::row) ? SampleKind::row : SampleKind::image;
 }
 
 RunRecord read_run_record(const RunFolder& folder) {

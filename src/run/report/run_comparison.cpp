@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "run/facts.h"
 #include "run/record_line.h"
 #include "run/report/event_numbers.h"
 
@@ -58,11 +59,6 @@ class FirstDifferences {
  private:
   std::set<std::string> names_;
 };
-
-const std::string* find_fact(const Facts& facts, const std::string& name) {
-  const auto found = std::ranges::find(facts, name, &std::pair<std::string, std::string>::first);
-  return found == facts.end() ? nullptr : &found->second;
-}
 
 /// Facts that differ, without those that are called as in `ignored`.
 std::vector<Difference> compare_facts(const Facts& first, const Facts& second,

@@ -19,6 +19,7 @@
 #include "lockstep/schedule.h"
 #include "lockstep/world.h"
 #include "run/checkpoint/checkpoint.h"
+#include "run/facts.h"
 #include "train/checkpoints/state_tensors.h"
 
 namespace lockstep {
@@ -26,12 +27,6 @@ namespace {
 
 constexpr const char* epochs_name = "epochs";
 constexpr const char* device_name = "device";
-
-/// Value of a fact; null: there is no fact of this name.
-const std::string* value_of(const Facts& facts, const std::string& name) {
-  const auto found = std::ranges::find(facts, name, [](const auto& fact) { return fact.first; });
-  return found == facts.end() ? nullptr : &found->second;
-}
 
 /// Fact that a checkpoint and a run have with different values.
 struct Difference {
@@ -43,7 +38,7 @@ struct Difference {
 std::vector<Difference> differences(const Facts& saved, const Facts& present) {
   std::vector<Difference> result;
   for (const auto& [name, value] : saved) {
-    const std::string* now = value_of(present, name);
+    const std::string* now = find_fact(present, name);
     if (now != nullptr && *now != value) result.push_back({name, value, *now});
   }
   return result;
