@@ -18,6 +18,7 @@
 
 #include "core/command_line.h"
 #include "core/launcher_report.h"
+#include "core/message.h"
 #include "core/options/internal_variables.h"
 #include "core/printable.h"
 #include "core/process/interfaces.h"
@@ -45,9 +46,6 @@ using Clock = std::chrono::steady_clock;
 /// Parameter that silences mpirun about ranks that fail. Open MPI 4 has an option for it too, --quiet, which
 /// Open MPI 5 refuses.
 constexpr const char* quiet = "orte_execute_quiet";
-
-/// Returns to the beginning of a terminal's line and erases it.
-constexpr const char* erase_line = "\r\x1b[K";
 
 /// Writes a line to stderr, on a terminal in place of the ranks' progress line.
 void write_line(const std::string& text) {

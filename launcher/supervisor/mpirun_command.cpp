@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/printable.h"
+#include "core/process/process.h"
 #include "core/process/processors.h"
 #include "lockstep/error.h"
 #include "supervisor/decision.h"
@@ -22,11 +23,6 @@ const MpirunOptions::Names map_options = {"map-by", "rf", "rankfile"};
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0';
-}
-
-std::string host_name() {
-  char name[256] = "";
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
 /// Value of the option --device of `command`, or of its environment variable.

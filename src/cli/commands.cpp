@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "cli/output.h"
 #include "comm/world/check_same.h"
@@ -66,8 +65,6 @@ int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(
   });
 }
 
-bool is_first_process() {
-  return read_launch([](const char* name) { return std::getenv(name); }).rank == 0;
-}
+bool is_first_process() { return read_launch().rank == 0; }
 
 }  // namespace lockstep

@@ -32,7 +32,6 @@ void give_up_blocked_output() noexcept { gives_up = true; }
 void replace_last_line() { line_is_open = true; }
 
 void print_message(std::string_view text) {
-  constexpr const char* erase_line = "\r\x1b[K";
   const std::string line =
       (line_is_open.exchange(false) ? erase_line : "") + without_control_characters(text) + "\n";
   if (!wait_for_reader(stderr)) return;

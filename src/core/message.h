@@ -21,6 +21,9 @@ bool wait_for_reader(std::FILE* stream);
 /// Lets a run that has been asked to stop do so although nobody reads its output. Safe in signal handlers.
 void give_up_blocked_output() noexcept;
 
+/// Returns to the beginning of a terminal's line and erases it.
+inline constexpr const char* erase_line = "\r\x1b[K";
+
 /// Declares the last line of stderr a progress line, which the next message replaces.
 void replace_last_line();
 

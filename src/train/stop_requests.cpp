@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -112,7 +111,7 @@ extern "C" void lockstep_on_signal(int number) {
 
 StopRequests::StopRequests() : started_(steady_seconds()) {
   received.waits.store(false);
-  received.announces.store(read_launch([](const char* name) { return std::getenv(name); }).rank == 0);
+  received.announces.store(read_launch().rank == 0);
   received.has_launcher.store(has_launcher());
   received.ending.store(0);
   received.announced.store(false);

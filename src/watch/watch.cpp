@@ -46,10 +46,6 @@ std::vector<Message> gather(const ConnectedRanks& ranks, const Message& own) {
 std::atomic<JobMemory*> watched_memory{nullptr};
 std::atomic<RankMemory*> watched_slot{nullptr};
 
-std::string job_of_environment() {
-  return read_job([](const char* name) { return std::getenv(name); });
-}
-
 bool same_file(const Introduction& a, const Introduction& b) {
   return a.inode != 0 && a.device == b.device && a.inode == b.inode;
 }
@@ -65,7 +61,7 @@ void introduce(RankMemory& memory, int rank) {
 /// Name of a job for the ranks of this host: that of the launcher, or a random one.
 JobProposal propose_job(bool has_memory) {
   JobProposal proposal{.has_memory = has_memory};
-  std::string job = job_of_environment();
+  std::string job = read_job(::getenv);
   std::random_device random;
   if (job.empty()) job = std::to_string(std::uint64_t{random()} << 32 | random());
   job.copy(proposal.name.data(), proposal.name.size() - 1);
@@ -78,7 +74,7 @@ Watch::Watch() : memory_(std::make_unique<JobMemory>()), own_(&memory_->rank(0))
 
 Watch::Watch(const StartedRanks& ranks) : Watch() {
   now_.time = coarse_time();
-  const std::string job = job_of_environment();
+  const std::string job = read_job(::getenv);
   if (ranks.count <= 1 || ranks.local_rank < 0 || ranks.local_rank >= ranks.local_count || job.empty())
     return;
   use(std::make_unique<JobMemory>(job, ranks.host, ranks.local_count), ranks.local_rank);

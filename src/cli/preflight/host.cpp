@@ -18,11 +18,6 @@
 namespace lockstep {
 namespace {
 
-std::string name_of_host() {
-  char name[256] = "";
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
-
 /// Reason why ranks cannot start in `directory`; empty: this process is in it now.
 std::string enter(const std::string& directory) {
   return chdir(directory.c_str()) == 0 ? "" : std::strerror(errno);
@@ -53,7 +48,7 @@ HostFacts this_host(const HostRequest& request) {
   facts.version = version();
   facts.revision = revision();
   facts.mpi = mpi_library();
-  facts.name = name_of_host();
+  facts.name = host_name();
   facts.directory_error = enter(request.directory);
   facts.has_mpirun = has_daemon(request.mpirun);
   facts.processors = usable_processors();

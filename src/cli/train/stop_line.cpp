@@ -16,7 +16,7 @@ namespace lockstep {
 
 StartCommand start_command(std::vector<std::string> command) {
   if (const char* const launcher = std::getenv(start_variable)) return {launcher, std::move(command)};
-  const std::string starter = read_launch([](const char* name) { return std::getenv(name); }).starter;
+  const std::string starter = read_launch().starter;
   return {(starter.empty() ? "" : starter + " ") + shell_line({program_invocation_name}), std::move(command)};
 }
 

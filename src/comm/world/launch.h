@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdlib>
 #include <functional>
 #include <string>
 
@@ -17,9 +18,9 @@ struct Launch {
   std::string starter{};  ///< command that starts as many processes, "mpirun -np 4"; empty: none known
 };
 
-/// Reads the environment by `lookup`, which returns a variable's value or null, as std::getenv does. A shell
+/// Reads the environment by `lookup`, which returns a variable's value or null, as getenv does. A shell
 /// inside a Slurm job that srun did not start has no launcher, whatever the job's number of tasks.
-Launch read_launch(const std::function<const char*(const char*)>& lookup);
+Launch read_launch(const std::function<const char*(const char*)>& lookup = ::getenv);
 
 /// Settings that let Open MPI start in 0.03 s instead of 0.3 s: no daemon for a lone process, and no search
 /// for network hardware if all processes are on one host. A lone process also gets no folders for temporary

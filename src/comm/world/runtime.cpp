@@ -11,13 +11,14 @@
 #include "comm/world/agreement.h"
 #include "comm/world/start_checks.h"
 #include "core/message.h"
+#include "core/process/process.h"
 #include "device/host_probe.h"
 
 namespace lockstep {
 namespace {
 
 Launch prepare_launch() {
-  Launch launch = read_launch([](const char* name) { return std::getenv(name); });
+  Launch launch = read_launch();
   set_start_options(launch);
   if (mpi_library().starts_with("Open MPI")) {
     const std::string warning = avoid_shared_memory(launch, probe_host().shared_free, getpid());
@@ -29,7 +30,7 @@ Launch prepare_launch() {
 /// Refuses to start Open MPI if it cannot reach the process that started it: it would end this process with 8
 /// lines of advice. One rank of each host prints the error.
 void check_reachable(const Launch& launch) {
-  const std::string reason = why_unreachable([](const char* name) { return std::getenv(name); });
+  const std::string reason = why_unreachable(::getenv);
   if (reason.empty()) return;
   if (launch.local_rank > 0) throw PeerFailure(Category::usage, reason);
   throw Error(Category::usage, reason);
@@ -69,10 +70,9 @@ std::vector<std::byte> gather_bytes(const MpiGroup& group, std::span<const std::
   return all;
 }
 
-std::string read_host_name() {
-  char name[256] = "";
-  if (gethostname(name, sizeof name - 1) != 0) return "unknown host";
-  return name;
+std::string name_for_messages() {
+  const std::string name = host_name();
+  return name.empty() ? "unknown host" : name;
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ RanksByHost number_by_host(MPI_Comm all, const MpiGroup& host) {
 
 World::Runtime::Runtime(int* argc, char*** argv)
     : launch(prepare_launch()),
-      host_name(read_host_name()),
+      host_name(name_for_messages()),
       watch(std::make_unique<Watch>(started_ranks(launch, host_name))) {
   check_managed(launch);
   check_reachable(launch);

@@ -62,6 +62,11 @@ ProcessId own_process() {
   return {process, status ? status->start : 0, known ? space.st_ino : 0};
 }
 
+std::string host_name() {
+  char name[256] = "";
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
 /// Namespaces of networks have numbers of their own on each boot of a machine.
 std::uint64_t own_network() {
   const std::uint64_t boot =

@@ -23,6 +23,9 @@ struct ProcessId {
 
 ProcessId own_process();
 
+/// Name of this host; empty: unknown.
+std::string host_name();
+
 /// Identity of this process's network, with which processes reach each other over loopback; 0: unknown.
 std::uint64_t own_network();
 

@@ -11,7 +11,6 @@ namespace {
 
 constexpr double seconds_between_updates = 0.1;
 constexpr double weight_of_new_step = 0.05;
-constexpr const char* clear_line = "\r\x1b[K";
 
 }  // namespace
 
@@ -44,7 +43,7 @@ void ProgressSink::show(const StepReport& event) {
   const double rate = step_seconds_ > 0.0 ? static_cast<double>(event.samples) / step_seconds_ : 0.0;
   const std::string line = progress_line(event, rate, steps_left(event) * step_seconds_, kind_);
   if (!wait_for_reader(stream_)) return;
-  std::fprintf(stream_, "%s%s", clear_line, line.c_str());
+  std::fprintf(stream_, "%s%s", erase_line, line.c_str());
   std::fflush(stream_);
   if (stream_ == stderr) replace_last_line();
   visible_ = true;
@@ -52,7 +51,7 @@ void ProgressSink::show(const StepReport& event) {
 
 void ProgressSink::clear() {
   if (!visible_ || !wait_for_reader(stream_)) return;
-  std::fputs(clear_line, stream_);
+  std::fputs(erase_line, stream_);
   std::fflush(stream_);
   visible_ = false;
 }
