@@ -33,6 +33,12 @@ std::unique_ptr<Communicator> make_communicator(const World& world, Transport tr
   throw Error(Category::resource, "no shared memory between the ranks: " + where + "; use messages");
 }
 
+Gather plan_arena_gather(Communicator& communicator, std::span<float> arena, const Slices& slices) {
+  std::vector<std::size_t> bounds;
+  for (const std::size_t element : slices) bounds.push_back(element * sizeof(float));
+  return communicator.plan_gather(std::as_writable_bytes(arena), bounds);
+}
+
 std::vector<Buffer> allocate_arenas(Communicator& communicator, Device& device, std::size_t count,
                                     std::size_t elements) {
   std::vector<Buffer> arenas = communicator.shared_arenas(count, elements);

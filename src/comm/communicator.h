@@ -73,6 +73,9 @@ std::vector<T> all_gather(Communicator& communicator, const T& own) {
   return all;
 }
 
+/// Plans Communicator::plan_gather for an arena of which each rank has its slice. Collective.
+Gather plan_arena_gather(Communicator& communicator, std::span<float> arena, const Slices& slices);
+
 /// A communicator over the world, which outlives it: self for one rank; shared memory if all ranks are on one
 /// host that allows it; shared memory within hosts and messages between them if hosts have several ranks
 /// (comm/host_ranks.h); messages otherwise. Throws Error(resource) if `transport` requires shared memory that

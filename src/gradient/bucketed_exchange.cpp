@@ -100,11 +100,9 @@ class FoldedParts {
   FoldedParts(Communicator& communicator, Summation& summation, Fold fold, std::vector<float*> own,
               const std::vector<std::uint32_t>& counts, std::span<float> sum)
       : summation_(summation), fold_(std::move(fold)), sum_(sum.data()) {
-    Slices slices = even_slices(sum.size(), communicator.size());
-    std::vector<std::size_t> bounds;
-    for (const std::size_t element : slices) bounds.push_back(element * sizeof(float));
-    sums_ = communicator.plan_sum({.own = std::move(own), .counts = counts, .slices = std::move(slices)});
-    gather_ = communicator.plan_gather(std::as_writable_bytes(sum), bounds);
+    const Slices slices = even_slices(sum.size(), communicator.size());
+    sums_ = communicator.plan_sum({.own = std::move(own), .counts = counts, .slices = slices});
+    gather_ = plan_arena_gather(communicator, sum, slices);
   }
 
   void record(Stream& stream) const {

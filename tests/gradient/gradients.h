@@ -82,11 +82,4 @@ class RankGradients {
   std::vector<std::vector<AlignedFloats>> arenas_;
 };
 
-/// Plans the gather of an arena of floats of which each rank has the slice that it owns.
-inline Gather plan_arena_gather(Communicator& communicator, std::span<float> arena, const Slices& slices) {
-  std::vector<std::size_t> bounds;
-  for (const std::size_t element : slices) bounds.push_back(element * sizeof(float));
-  return communicator.plan_gather(std::as_writable_bytes(arena), bounds);
-}
-
 }  // namespace lockstep

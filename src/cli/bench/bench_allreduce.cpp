@@ -145,10 +145,8 @@ class SumBench {
       return {plan_bucketed_sums(arenas(), options, std::vector<std::size_t>{0}), nullptr};
     }
     const Slices slices = even_slices(elements, world_.size());
-    std::vector<std::size_t> bounds;
-    for (const std::size_t element : slices) bounds.push_back(element * sizeof(float));
     return {plan_canonical_sums(arenas(), options, slices),
-            arenas().plan_gather({sum_.data(), elements * sizeof(float)}, bounds)};
+            plan_arena_gather(arenas(), sum_.floats().first(elements), slices)};
   }
 
   std::unique_ptr<Program> record(const Exchange& exchange) {

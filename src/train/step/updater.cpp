@@ -7,12 +7,6 @@ namespace {
 
 const Fold one_input{.program = {0}, .depth = 1};
 
-Gather plan_arena_gather(Communicator& communicator, std::span<float> arena, const Slices& slices) {
-  std::vector<std::size_t> bounds;
-  for (const std::size_t element : slices) bounds.push_back(element * sizeof(float));
-  return communicator.plan_gather(std::as_writable_bytes(arena), bounds);
-}
-
 bool needs_norms(const OptimizerOptions& rule, const Optimizer& optimizer) {
   return optimizer.layerwise() || rule.clip_grad > 0.0;
 }
