@@ -107,14 +107,9 @@ std::unique_ptr<GradientSums> plan_bucketed_sums(Communicator& communicator,
                                                  const GradientSumsOptions& options,
                                                  std::span<const std::size_t> buckets, std::size_t gathered) {
   check(options, communicator.rank());
-  std::unique_ptr<GradientSums> sums(new GradientSums(options.summation));
-  sums->last_ = options.elements;
-  sums->fold_ = {.program = {0}, .depth = 1};
-  sums->merge_ = LocalMerge(options.partials, options.elements);
-  const std::vector<Partial>& partials = sums->merge_.results();
-  if (!partials.empty()) sums->sum_ = partials.front().data;
+  std::unique_ptr<GradientSums> sums(new GradientSums(options));
   const Inputs inputs(options.assignment);
-  sums->exchange_ = plan_tree_exchange(communicator, options.summation, partials, inputs.counts,
+  sums->exchange_ = plan_tree_exchange(communicator, options.summation, sums->merge_.results(), inputs.counts,
                                        plan_fold(inputs.nodes, options.assignment.leaves), options.elements,
                                        buckets, gathered);
   return sums;
@@ -123,13 +118,9 @@ std::unique_ptr<GradientSums> plan_bucketed_sums(Communicator& communicator,
 std::unique_ptr<GradientSums> plan_ring_sums(Communicator& communicator, const GradientSumsOptions& options,
                                              std::span<const std::size_t> buckets) {
   check(options, communicator.rank());
-  std::unique_ptr<GradientSums> sums(new GradientSums(options.summation));
-  sums->last_ = options.elements;
-  sums->fold_ = {.program = {0}, .depth = 1};
-  sums->merge_ = LocalMerge(options.partials, options.elements);
-  const std::vector<Partial>& partials = sums->merge_.results();
-  if (!partials.empty()) sums->sum_ = partials.front().data;
-  sums->exchange_ = plan_ring_exchange(communicator, options.summation, partials, options.elements, buckets);
+  std::unique_ptr<GradientSums> sums(new GradientSums(options));
+  sums->exchange_ =
+      plan_ring_exchange(communicator, options.summation, sums->merge_.results(), options.elements, buckets);
   return sums;
 }
 

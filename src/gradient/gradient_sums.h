@@ -49,6 +49,13 @@ class GradientSums {
 
  private:
   explicit GradientSums(Summation& summation) : summation_(summation) {}
+  /// For an exchange of whole arenas, which returns sums.
+  explicit GradientSums(const GradientSumsOptions& options)
+      : summation_(options.summation),
+        merge_(options.partials, options.elements),
+        fold_{.program = {0}, .depth = 1},
+        last_(options.elements),
+        sum_(merge_.results().empty() ? nullptr : merge_.results().front().data) {}
   friend std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
                                                            const GradientSumsOptions& options,
                                                            const Slices& slices);
