@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include "core/json/members.h"
 #include "core/printable.h"

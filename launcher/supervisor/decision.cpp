@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdint>
 
 #include "core/printable.h"
 #include "lockstep/error.h"

@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/output.h"
 #include "cli/train/train_options.h"
 #include "core/nearest.h"
 #include "lockstep/error.h"

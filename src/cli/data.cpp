@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +23,7 @@
 #include "lockstep/error.h"
 #include "lockstep/sampler.h"
 #include "lockstep/world.h"
-#include "ops/cpu/op.h"
+#include "ops/cpu/level.h"
 #include "run/sinks/progress_text.h"
 
 namespace lockstep {

@@ -13,7 +13,7 @@
 #include "data/sets/parts.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
-#include "ops/cpu/op.h"
+#include "ops/cpu/level.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/options/flag.h"
 #include "cli/options/option_set.h"
 #include "cli/output.h"
 #include "cli/train/train_options.h"

@@ -12,7 +12,6 @@
 #include "cli/output.h"
 #include "cli/preflight/preflight.h"
 #include "cli/program_help.h"
-#include "comm/world/agreement.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
 #include "core/nearest.h"

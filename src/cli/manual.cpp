@@ -5,7 +5,6 @@
 
 #include "cli/commands.h"
 #include "cli/options/flag.h"
-#include "cli/output.h"
 #include "cli/program_help.h"
 #include "cli/train/train_options.h"
 #include "core/files/atomic_file.h"

@@ -40,6 +40,4 @@ std::array<std::uint64_t, 2> hash_with_seed(std::span<const std::byte> bytes, st
   return {hash.low64, hash.high64};
 }
 
-double in_unit_interval(std::uint64_t word) { return static_cast<double>(word >> 11) * 0x1p-53; }
-
 }  // namespace lockstep

@@ -37,7 +37,4 @@ class Digest {
 /// XXH3 128-bit hash of `bytes` with a seed: low, high. Does not allocate.
 std::array<std::uint64_t, 2> hash_with_seed(std::span<const std::byte> bytes, std::uint64_t seed);
 
-/// Maps a word of a hash to [0, 1).
-double in_unit_interval(std::uint64_t word);
-
 }  // namespace lockstep

@@ -1,6 +1,5 @@
 #include "gradient/bucketed_exchange.h"
 
-#include <algorithm>
 #include <numeric>
 #include <utility>
 

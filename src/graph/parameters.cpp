@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 
 #include "core/random/normal.h"
 #include "core/random/philox.h"

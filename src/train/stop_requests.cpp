@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
-#include <span>
 #include <utility>
 #include <vector>
 

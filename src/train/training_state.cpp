@@ -1,7 +1,6 @@
 #include "train/training_state.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/finite.h"
 #include "core/hash.h"

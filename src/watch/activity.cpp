@@ -1,9 +1,9 @@
 #include "watch/activity.h"
 
-
 #include <algorithm>
 
 #include "core/clock.h"
+
 namespace lockstep {
 namespace {
 

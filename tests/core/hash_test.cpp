@@ -68,11 +68,5 @@ TEST(Wide, AddsAndMultipliesWithCarries) {
   EXPECT_EQ(product.high, 0x121fa00ad77d7422ULL);
 }
 
-TEST(UnitInterval, HoldsEveryWord) {
-  EXPECT_EQ(in_unit_interval(0), 0.0);
-  EXPECT_EQ(in_unit_interval(1ULL << 63), 0.5);
-  EXPECT_LT(in_unit_interval(~0ULL), 1.0);
-}
-
 }  // namespace
 }  // namespace lockstep

@@ -1,6 +1,5 @@
 #include "cli/bench/bench.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>

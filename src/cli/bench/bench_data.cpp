@@ -14,7 +14,7 @@
 #include "data/image/decoder.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
-#include "ops/cpu/op.h"
+#include "ops/cpu/level.h"
 #include "run/sinks/progress_text.h"
 
 namespace lockstep {

@@ -19,8 +19,7 @@
 #include "device/cpu/cpu_device.h"
 #include "lockstep/dataset.h"
 #include "lockstep/error.h"
-#include "lockstep/world.h"
-#include "ops/cpu/op.h"
+#include "ops/cpu/level.h"
 
 namespace lockstep {
 namespace {

@@ -8,7 +8,6 @@
 #include "cli/preflight/preflight.h"
 #include "comm/world/mpi_handles.h"
 #include "core/files/file_system.h"
-#include "core/files/folder.h"
 #include "core/process/process.h"
 #include "core/process/processors.h"
 #include "core/version.h"

@@ -1,7 +1,5 @@
 #include "comm/nccl/nccl_communicator.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <limits>

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/as_text.h"
+
 namespace lockstep {
 namespace {
 

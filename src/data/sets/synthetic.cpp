@@ -4,7 +4,6 @@
 #include "core/random/philox.h"
 #include "data/fingerprint.h"
 #include "data/sets/registry.h"
-#include "lockstep/error.h"
 #include "lockstep/world.h"
 
 namespace lockstep {

@@ -9,7 +9,6 @@
 #include <exception>
 #include <limits>
 #include <mutex>
-#include <string>
 #include <system_error>
 #include <thread>
 

@@ -11,7 +11,6 @@
 #include "core/files/file.h"
 #include "core/json/json.h"
 #include "core/nearest.h"
-#include "core/printable.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
 #include "models/json/layer_options.h"

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "core/nearest.h"
 #include "core/printable.h"
 #include "graph/operations.h"
-#include "lockstep/error.h"
 
 namespace lockstep {
 namespace {

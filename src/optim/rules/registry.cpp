@@ -1,7 +1,6 @@
 #include <map>
 
 #include "core/options/check.h"
-#include "lockstep/error.h"
 #include "optim/rules/rules.h"
 
 namespace lockstep {

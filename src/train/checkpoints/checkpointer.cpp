@@ -14,7 +14,6 @@
 #include "core/finite.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
-#include "core/options/check.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "train/checkpoints/restore.h"
