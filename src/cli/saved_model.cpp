@@ -18,6 +18,7 @@
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/models.h"
+#include "run/facts.h"
 #include "run/run_folder.h"
 
 namespace lockstep {
@@ -108,8 +109,8 @@ std::unique_ptr<Network> with_shape(const SavedModel& model, Shape shape) {
 }  // namespace
 
 std::string fact(const Facts& facts, const std::string& name) {
-  const auto found = std::ranges::find(facts, name, &Facts::value_type::first);
-  return found == facts.end() ? "" : found->second;
+  const std::string* const found = find_fact(facts, name);
+  return found == nullptr ? "" : *found;
 }
 
 std::string changed_warning(const ModelDescription& description, const std::string& place,
@@ -147,7 +148,7 @@ SavedModel open_model(const std::filesystem::path& path, bool warns) {
 void check_not_model(const std::filesystem::path& output, const SavedModel& model) {
   FileStatus present, own;
   if (files().stat(output, present) != 0 || files().stat(model.place, own) != 0) return;
-  if (present.device != own.device || present.inode != own.inode) return;
+  if (!present.is_same_file(own)) return;
   throw Error(Category::usage, fmt::format("{} is the model itself: name another file", output.string()));
 }
 

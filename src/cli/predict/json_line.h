@@ -9,7 +9,7 @@ namespace lockstep {
 /// A described struct as a JSON object on a line. Bytes that are not UTF-8 are replaced.
 template <class Line>
 std::string json_line(const Line& line) {
-  return json_of(line).dump(-1, ' ', false, JsonValue::error_handler_t::replace) + "\n";
+  return json_text(json_of(line)) + "\n";
 }
 
 }  // namespace lockstep

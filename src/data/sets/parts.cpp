@@ -19,17 +19,20 @@ std::span<const std::string_view> names_of(Part part) {
   return validation;
 }
 
+void fail_two_parts(const std::filesystem::path& folder, const std::filesystem::path& one,
+                    const std::filesystem::path& other) {
+  throw Error(Category::data,
+              fmt::format("{}: both {} and {} are there, for the same part of the data: keep one",
+                          folder.string(), one.filename().string(), other.filename().string()));
+}
+
 std::filesystem::path find_part(const std::filesystem::path& folder, Part part, std::string_view extension) {
   std::filesystem::path found;
   for (const std::string_view name : names_of(part)) {
     const std::filesystem::path path = folder / fmt::format("{}{}", name, extension);
     const FileKind kind = file_kind(path);
     if (extension.empty() ? kind != FileKind::folder : kind == FileKind::missing) continue;
-    if (!found.empty()) {
-      throw Error(Category::data,
-                  fmt::format("{}: both {} and {} are there, for the same part of the data: keep one",
-                              folder.string(), found.filename().string(), path.filename().string()));
-    }
+    if (!found.empty()) fail_two_parts(folder, found, path);
     found = path;
   }
   return found;

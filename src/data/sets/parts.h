@@ -16,6 +16,10 @@ enum class Part { train, validation, test };
 /// program writes, and in messages.
 std::span<const std::string_view> names_of(Part part);
 
+/// Throws Error(data) for two entries of `folder` that would be the same part.
+[[noreturn]] void fail_two_parts(const std::filesystem::path& folder, const std::filesystem::path& one,
+                                 const std::filesystem::path& other);
+
 /// The folder, or with an `extension` (".csv") the file, in `folder` with a name of the part. Empty: there is
 /// none. Throws Error(data) for two of them.
 std::filesystem::path find_part(const std::filesystem::path& folder, Part part,

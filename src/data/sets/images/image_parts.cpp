@@ -36,14 +36,6 @@ std::string part_name_of(const std::string& file) {
                            : std::string();
 }
 
-/// Throws Error(data) for two entries of `folder` that would be the same part.
-[[noreturn]] void fail_twice(const std::filesystem::path& folder, const std::filesystem::path& one,
-                             const std::filesystem::path& other) {
-  throw Error(Category::data,
-              fmt::format("{}: both {} and {} are there, for the same part of the data: keep one",
-                          folder.string(), one.filename().string(), other.filename().string()));
-}
-
 PartPlace find_part_place(const std::filesystem::path& folder, Part part) {
   PartPlace place{.folder = find_part(folder, part)};
   std::string part_name;
@@ -51,11 +43,12 @@ PartPlace find_part_place(const std::filesystem::path& folder, Part part) {
     const std::string found = part_name_of(name);
     if (std::ranges::count(names_of(part), found) == 0) continue;
     if (file_kind(folder / name) == FileKind::folder) continue;
-    if (!place.archives.empty() && found != part_name) fail_twice(folder, place.archives[0], name);
+    if (!place.archives.empty() && found != part_name) fail_two_parts(folder, place.archives[0], name);
     part_name = found;
     place.archives.push_back(folder / name);
   }
-  if (!place.folder.empty() && !place.archives.empty()) fail_twice(folder, place.folder, place.archives[0]);
+  if (!place.folder.empty() && !place.archives.empty())
+    fail_two_parts(folder, place.folder, place.archives[0]);
   return place;
 }
 
@@ -122,9 +115,7 @@ void check_tested(const std::filesystem::path& place, const Places& places, doub
 std::uint64_t key_of(const ImageList& list, const ImageList::File& file) {
   const std::string name = fmt::format("{}/{}", list.classes[static_cast<std::size_t>(file.label)],
                                        std::filesystem::path(file.name).filename().string());
-  Digest digest;
-  digest.update(std::as_bytes(std::span(name)));
-  return digest.words()[0];
+  return Digest(name).words()[0];
 }
 
 }  // namespace

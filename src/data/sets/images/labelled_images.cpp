@@ -143,8 +143,7 @@ class LabelledTree {
  public:
   explicit LabelledTree(const Path& folder) : tree_(folder) {
     if (tree_.images().empty()) {
-      throw Error(Category::data,
-                  fmt::format("{}: no images (.jpg, .jpeg, .png or .webp) there", folder.string()));
+      throw Error(Category::data, fmt::format("{}: no images ({}) there", folder.string(), image_endings));
     }
   }
 
@@ -183,9 +182,7 @@ class LabelledTree {
   /// Hash of the image's path below the folder of its part.
   std::uint64_t key_of(std::size_t image) {
     const std::string path = tree_.path_in_part(tree_.images()[image]);
-    Digest digest;
-    digest.update(std::as_bytes(std::span(path)));
-    return digest.words()[0];
+    return Digest(path).words()[0];
   }
   /// `place`: table or folder of the part, for the error if it has no samples.
   std::unique_ptr<Dataset> make(Part part, const std::string& place, const std::vector<std::string>& labels,
