@@ -59,6 +59,7 @@ struct ExecutionOptions {
   DataType dtype = DataType::fp32;
   int threads = 0;
   SimdLevel simd = SimdLevel::automatic;
+  bool recompute_activations = false;
   bool cuda_graph = true;
   /// CUDA: micro-batches that a GPU computes at the same time; 0: automatic.
   int streams = 0;
@@ -111,8 +112,8 @@ void visit_gpu_options(auto& cuda_graph, auto& streams, auto& steps_at_once, aut
 
 template <OptionsOf<ExecutionOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  auto& [device, dtype, threads, simd, cuda_graph, streams, steps_at_once, plan_cache, transport,
-         rank_weights, shares, watchdog, hang_limit] = options;
+  auto& [device, dtype, threads, simd, recompute_activations, cuda_graph, streams, steps_at_once, plan_cache,
+         transport, rank_weights, shares, watchdog, hang_limit] = options;
   // Ranks with different shares of the work may have different devices.
   const bool mixed = !rank_weights.empty();
   field(device,
@@ -135,6 +136,13 @@ void visit(O& options, Visitor&& field) {
                .help = "vector instructions; does not affect the result",
                .scope = Scope::local,
                .device = "cpu"});
+  field(recompute_activations,
+        {.name = "recompute-activations",
+         .help = "compute activations that take little time (batch norm, ReLU, addition) again in backward, "
+                 "instead of keeping them: less memory for deep networks, a little slower; does not affect "
+                 "the result",
+         .scope = Scope::local,
+         .device = "cpu"});
   visit_gpu_options(cuda_graph, streams, steps_at_once, plan_cache, field);
   field(rank_weights, {.name = "rank-weights",
                        .help = "relative share of the work of each rank, for ranks of different speeds; does "

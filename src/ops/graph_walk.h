@@ -24,6 +24,7 @@ struct Pass {
 ///   Element, OpMemory, LossMemory        types of its operations' views, see ops/op_memory.h
 ///   void add_to(memory, pass, node)      sets the device's own members of a view; LossMemory: without node
 ///   void run_forward(pass, node, memory), run_backward(pass, node, memory), run_loss(pass, memory)
+///   void run_again(pass, node, memory)   computes the result of a recomputable node once more
 ///   void clear(pass, float* first, elements)
 ///   void add(pass, node, Element* sum, const Element* more)  adds `more` to the gradient of a node's output
 ///   bool adds_later(node, input)         whether another operation adds this contribution
@@ -71,26 +72,39 @@ class GraphWalk {
       }
     }
     for (std::size_t i = std::min(range.end, nodes()); i-- > std::max<std::size_t>(range.begin, 1);) {
+      for (const int id : memory_.recomputed_before[i]) {
+        plan().run_again(pass, at(id), node_memory(pass, at(id), Direction::again));
+      }
       if (flow_.needed[i]) walk_back(pass, i);
       plan().finish_node(pass, i);
     }
   }
 
-  /// View of a node's memory, without gradients.
+  enum class Direction { forward, backward, again };
+
+  /// View of a node's memory, without gradients. Nodes that are computed again have no scratch memory.
   template <class AnyPass>
-  auto node_memory(const AnyPass& pass, std::size_t i) const {
+  auto node_memory(const AnyPass& pass, std::size_t i, Direction direction = Direction::forward) const {
+    const bool forward = direction == Direction::forward;
+    const auto place = [&](std::size_t id) {
+      const WorkspaceLayout::Node& places = memory_.nodes[id];
+      return element(block(pass.workspace, forward ? places.value : places.value_in_backward));
+    };
+    const WorkspaceLayout::Node& own = memory_.nodes[i];
     const GraphNode& node = graph_.nodes[i];
     typename Plan::OpMemory memory;
     memory.samples = static_cast<int>(pass.batch.size);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-      memory.inputs[k] = value(at(node.inputs[k]), pass.workspace);
+      memory.inputs[k] = place(at(node.inputs[k]));
     }
     for (std::size_t k = 0; k < node.parameters.size(); ++k) {
       memory.parameters[k] = pass.parameters + layout_.offsets[at(node.parameters[k])];
     }
-    memory.output = value(i, pass.workspace);
-    memory.saved = block(pass.workspace, memory_.nodes[i].saved);
-    memory.scratch = pass.workspace + memory_.scratch;
+    memory.output = place(i);
+    memory.saved = block(pass.workspace, own.saved);
+    if (direction != Direction::again) {
+      memory.scratch = block(pass.workspace, forward ? own.scratch : own.scratch_in_backward);
+    }
     memory.ids = pass.batch.ids;
     memory.random = pass.batch.random;
     plan().add_to(memory, pass, i);
@@ -135,7 +149,7 @@ class GraphWalk {
     memory.targets = pass.batch.targets;
     memory.shares = pass.batch.shares;
     memory.predictions = reinterpret_cast<std::int32_t*>(pass.workspace + memory_.predictions);
-    memory.scratch = pass.workspace + memory_.scratch;
+    memory.scratch = block(pass.workspace, memory_.loss_scratch);
     memory.result = result;
     plan().add_to(memory, pass);
     return memory;
@@ -145,7 +159,7 @@ class GraphWalk {
   void walk_back(const AnyPass& pass, std::size_t i) const {
     const GraphNode& node = graph_.nodes[i];
     const auto& contributions = flow_.contributions[i];
-    auto memory = node_memory(pass, i);
+    auto memory = node_memory(pass, i, Direction::backward);
     memory.grad_output = gradient(i, pass.workspace);
     for (std::size_t k = 0; k < node.parameters.size(); ++k) {
       memory.grad_parameters[k] = pass.gradients + layout_.offsets[at(node.parameters[k])];

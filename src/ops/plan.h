@@ -38,6 +38,8 @@ struct PlanOptions {
   /// Whether each parameter of the network is frozen. Backward stops where everything before is frozen.
   /// Empty: none is.
   std::vector<bool> frozen = {};
+  /// Whether results that are cheap to compute are computed again in backward instead of kept. CPU only.
+  bool recompute = false;
   bool nodes_apart = false;  ///< whether blocks of the workspace share no memory, so that nodes can run alone
 };
 

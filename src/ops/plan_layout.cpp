@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -23,25 +24,78 @@ std::vector<bool> find_needed(const Graph& graph, const PlanOptions& options) {
   return needed;
 }
 
+/// Whether backward of `reader` reads the result of `id`.
+bool reads_in_backward(const Graph& graph, const GradientFlow& flow, const std::vector<NodeBytes>& nodes,
+                       int reader, int id) {
+  const std::vector<int>& inputs = graph.nodes[at(reader)].inputs;
+  const auto first = static_cast<std::size_t>(std::ranges::find(inputs, id) - inputs.begin());
+  return flow.needed[at(reader)] && first < nodes[at(reader)].backward_reads_inputs;
+}
+
+/// By node: whether its result can be computed again from results that backward needs anyway.
+std::vector<bool> find_recomputable(const Graph& graph, const GradientFlow& flow,
+                                    const std::vector<NodeBytes>& nodes) {
+  std::vector<bool> present(nodes.size(), false), recomputable(nodes.size(), false);
+  for (int id = 0; id < static_cast<int>(nodes.size()); ++id) {
+    recomputable[at(id)] =
+        id > 0 && nodes[at(id)].recomputable && id != graph.output &&
+        std::ranges::all_of(graph.nodes[at(id)].inputs, [&](int input) { return present[at(input)]; });
+    present[at(id)] = recomputable[at(id)] || std::ranges::any_of(graph.readers_of(id), [&](int reader) {
+                        return reads_in_backward(graph, flow, nodes, reader, id);
+                      });
+  }
+  return recomputable;
+}
+
+/// By node: the node before whose backward its result is computed again; 0: it is kept, or not read again.
+/// Where recomputed nodes read each other, all are computed again before the first backward that reads the
+/// last of them.
+std::vector<int> find_recomputed(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,
+                                 const std::vector<NodeBytes>& nodes) {
+  std::vector<int> again(nodes.size(), 0);
+  if (!options.recompute || options.nodes_apart) return again;
+  const std::vector<bool> recomputable = find_recomputable(graph, flow, nodes);
+  for (int id = static_cast<int>(nodes.size()) - 1; id > 0; --id) {
+    if (!recomputable[at(id)]) continue;
+    int first = flow.needed[at(id)] && nodes[at(id)].backward_reads_output ? id : 0;
+    for (const int reader : graph.readers_of(id)) {
+      if (reads_in_backward(graph, flow, nodes, reader, id)) first = std::max(first, reader);
+      first = std::max(first, again[at(reader)]);
+    }
+    again[at(id)] = first;
+  }
+  return again;
+}
+
 /// Steps of a pass through n nodes: forward of node i is step i, the loss step n, backward of node i step
 /// 2n - i.
 class Timeline {
  public:
-  Timeline(const Graph& graph, const GradientFlow& flow, const std::vector<NodeBytes>& nodes)
-      : graph_(graph), flow_(flow), nodes_(nodes), size_(static_cast<int>(graph.nodes.size())) {}
+  Timeline(const Graph& graph, const GradientFlow& flow, const std::vector<NodeBytes>& nodes,
+           std::vector<int> again)
+      : graph_(graph),
+        flow_(flow),
+        nodes_(nodes),
+        again_(std::move(again)),
+        size_(static_cast<int>(graph.nodes.size())) {}
 
   int loss() const { return size_; }
   int backward(int id) const { return 2 * size_ - id; }
   int end() const { return 2 * size_; }
+  /// Node before whose backward the result of `id` is computed again; 0: never.
+  int again(int id) const { return again_[at(id)]; }
 
-  int last_read_of_value(int id) const {
+  int last_read_in_forward(int id) const {
     int last = id == graph_.output ? loss() : id;
-    if (flow_.needed[at(id)] && nodes_[at(id)].backward_reads_output) {
-      last = backward(id);
-    }
+    for (const int reader : graph_.readers_of(id)) last = std::max(last, reader);
+    return last;
+  }
+  /// The result of a node that is computed again is read then, too; 0: never.
+  int last_read_in_backward(int id) const {
+    int last = flow_.needed[at(id)] && nodes_[at(id)].backward_reads_output ? backward(id) : 0;
     for (const int reader : graph_.readers_of(id)) {
-      const bool again = flow_.needed[at(reader)] && nodes_[at(reader)].backward_reads_inputs;
-      last = std::max(last, again ? backward(reader) : reader);
+      if (reads_in_backward(graph_, flow_, nodes_, reader, id)) last = std::max(last, backward(reader));
+      if (again(reader) > 0) last = std::max(last, backward(again(reader)));
     }
     return last;
   }
@@ -54,12 +108,16 @@ class Timeline {
     return first;
   }
 
-  int last_read_of_saved(int id) const { return flow_.needed[at(id)] ? backward(id) : id; }
+  int last_read_of_saved(int id) const {
+    if (flow_.needed[at(id)]) return backward(id);
+    return again(id) > 0 ? backward(again(id)) : id;
+  }
 
  private:
   const Graph& graph_;
   const GradientFlow& flow_;
   const std::vector<NodeBytes>& nodes_;
+  std::vector<int> again_;
   int size_;
 };
 
@@ -99,13 +157,37 @@ void add_nodes(const Timeline& time, const GradientFlow& flow, const std::vector
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto id = static_cast<int>(i);
     WorkspaceLayout::Node& places = layout.nodes[i];
-    blocks.add(nodes[i].value, id, time.last_read_of_value(id), &places.value);
+    const int last_forward = time.last_read_in_forward(id), last_backward = time.last_read_in_backward(id);
+    if (time.again(id) > 0) {
+      blocks.add(nodes[i].value, id, last_forward, &places.value);
+      blocks.add(nodes[i].value, time.backward(time.again(id)), last_backward, &places.value_in_backward);
+      layout.recomputed_before[at(time.again(id))].push_back(id);
+    } else {
+      blocks.add(nodes[i].value, id, std::max(last_forward, last_backward), &places.value);
+    }
     if (flow.needed[i]) {
       blocks.add(nodes[i].value, time.first_write_of_gradient(id), time.backward(id), &places.gradient);
     }
     blocks.add_if_any(nodes[i].saved, id, time.last_read_of_saved(id), &places.saved);
     blocks.add_if_any(nodes[i].prepared, 0, time.end(), &places.prepared);
   }
+}
+
+/// Where nodes run alone, all have the same scratch memory, at the offset of the loss.
+void add_scratch(const Timeline& time, const PlanOptions& options, const GradientFlow& flow,
+                 const WorkspaceBytes& bytes, WorkspaceLayout& layout, Blocks& blocks) {
+  std::size_t most = bytes.loss_scratch;
+  for (std::size_t i = 0; i < bytes.nodes.size(); ++i) {
+    const auto id = static_cast<int>(i);
+    const std::size_t scratch = bytes.nodes[i].scratch;
+    most = std::max(most, scratch);
+    if (options.nodes_apart) continue;
+    blocks.add_if_any(scratch, id, id, &layout.nodes[i].scratch);
+    if (!flow.needed[i]) continue;
+    blocks.add_if_any(scratch, time.backward(id), time.backward(id), &layout.nodes[i].scratch_in_backward);
+  }
+  blocks.add_if_any(options.nodes_apart ? most : bytes.loss_scratch, time.loss(), time.loss(),
+                    &layout.loss_scratch);
 }
 
 void add_aside(const Timeline& time, const Graph& graph, const GradientFlow& flow,
@@ -198,15 +280,20 @@ std::size_t place_blocks(std::span<MemoryBlock> blocks, std::size_t alignment) {
 
 WorkspaceLayout lay_out_workspace(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,
                                   const WorkspaceBytes& bytes) {
-  const Timeline time(graph, flow, bytes.nodes);
+  const Timeline time(graph, flow, bytes.nodes, find_recomputed(graph, options, flow, bytes.nodes));
   WorkspaceLayout layout;
   layout.nodes.resize(graph.nodes.size());
+  layout.recomputed_before.resize(graph.nodes.size());
   Blocks blocks(options.nodes_apart, time.end());
   add_nodes(time, flow, bytes.nodes, layout, blocks);
-  blocks.add(bytes.scratch, 0, time.end(), &layout.scratch);
+  add_scratch(time, options, flow, bytes, layout, blocks);
   add_aside(time, graph, flow, bytes.nodes, layout, blocks);
   blocks.add(bytes.samples * sizeof(std::int32_t), time.loss(), time.end(), &layout.predictions);
   layout.bytes = blocks.place(bytes.alignment);
+  for (WorkspaceLayout::Node& node : layout.nodes) {
+    if (options.nodes_apart) node.scratch = node.scratch_in_backward = layout.loss_scratch;
+    if (node.value_in_backward == WorkspaceLayout::none) node.value_in_backward = node.value;
+  }
   return layout;
 }
 

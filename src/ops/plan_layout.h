@@ -62,14 +62,16 @@ struct NodeBytes {
   std::size_t value = 0;     ///< of the result, and of its gradient
   std::size_t saved = 0;     ///< kept from forward to backward
   std::size_t prepared = 0;  ///< kept for all micro-batches of a step
-  bool backward_reads_inputs = false;
+  std::size_t scratch = 0;   ///< used while it runs, forward or backward; node 0: while samples are loaded
+  std::size_t backward_reads_inputs = 0;  ///< number of its inputs, the first ones
   bool backward_reads_output = false;
+  bool recomputable = false;  ///< whether its result can be computed again in backward
 };
 
 /// Memory that the operations of an executor need.
 struct WorkspaceBytes {
   std::vector<NodeBytes> nodes;
-  std::size_t scratch = 0;     ///< maximum of all operations
+  std::size_t loss_scratch = 0;
   std::size_t samples = 0;     ///< entries of arrays with one entry per sample
   std::size_t alignment = 64;  ///< of every block
 };
@@ -80,16 +82,24 @@ struct WorkspaceLayout {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   struct Node {
     std::size_t value = none;
+    std::size_t value_in_backward = none;  ///< the same block, unless the result is computed again
     std::size_t gradient = none;
     std::size_t saved = none;
     std::size_t prepared = none;
+    std::size_t scratch = none;
+    std::size_t scratch_in_backward = none;
   };
   std::vector<Node> nodes;
-  std::size_t scratch = 0;
+  /// By node: nodes to be computed again, in this order, before its backward.
+  std::vector<std::vector<int>> recomputed_before;
+  std::size_t loss_scratch = none;
   std::array<std::size_t, max_inputs> aside{};  ///< buffers for later contributions, by input
   std::size_t predictions = 0;
   std::size_t bytes = 0;  ///< total
 };
+
+/// With options.recompute, results of recomputable nodes are dropped after the last forward node that reads
+/// them, and computed again before the first backward that does.
 WorkspaceLayout lay_out_workspace(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,
                                   const WorkspaceBytes& bytes);
 

@@ -172,7 +172,8 @@ class Trainer::Implementation {
            .training = training,
            .task = run_.train.task(),
            .label_smoothing = training ? static_cast<float>(options.label_smoothing) : 0.0F,
-           .frozen = frozen_parameters(run_.network.parameters(), options.optimizer.freeze)});
+           .frozen = frozen_parameters(run_.network.parameters(), options.optimizer.freeze),
+           .recompute = options.execution.recompute_activations});
     });
   }
 

@@ -66,8 +66,8 @@ TEST(MemoryBlocks, RandomLivesNeverOverlap) {
 TEST(WorkspaceLayout, AlignsBlocksAndHasNoneOfNothing) {
   const Graph graph = branched();
   const PlanOptions options{.samples = 3};
-  WorkspaceBytes bytes{.nodes = {}, .scratch = 100, .samples = 3, .alignment = 256};
-  bytes.nodes.resize(graph.nodes.size(), {.value = 300, .backward_reads_inputs = true});
+  WorkspaceBytes bytes{.nodes = {}, .loss_scratch = 100, .samples = 3, .alignment = 256};
+  bytes.nodes.resize(graph.nodes.size(), {.value = 300, .backward_reads_inputs = 1});
   bytes.nodes[1].saved = 7;
   bytes.nodes[2].prepared = 9;
   const WorkspaceLayout layout = lay_out_workspace(graph, options, trace_gradients(graph, options), bytes);
@@ -81,6 +81,45 @@ TEST(WorkspaceLayout, AlignsBlocksAndHasNoneOfNothing) {
   EXPECT_NE(layout.nodes[2].prepared, WorkspaceLayout::none);
   EXPECT_EQ(layout.nodes[1].prepared, WorkspaceLayout::none);
   EXPECT_EQ(layout.bytes % 256, 0U);
+}
+
+/// Residual blocks, with a convolution between two of them. Backward of a batch norm reads its first input
+/// and its result.
+TEST(WorkspaceLayout, RecomputedResultsOccupyNoMemoryBetweenForwardAndBackward) {
+  constexpr int blocks = 6;
+  const Conv2d conv{.channels = 4, .kernel = 3, .padding = 1};
+  Network network(image);
+  Value x = conv2d(network.input(), conv);
+  for (int block = 0; block < blocks; ++block) {
+    x = conv2d(relu(batch_norm2d(conv2d(x, conv)) + x), conv);
+  }
+  network.output(linear(flatten(x), 5));
+  const Graph graph = build_graph(network);
+  const auto is_norm = [&](int id) {
+    return std::holds_alternative<BatchNorm2d>(graph.nodes[static_cast<std::size_t>(id)].operation);
+  };
+  WorkspaceBytes bytes{.nodes = {}, .samples = 3};
+  for (int id = 0; id < static_cast<int>(graph.nodes.size()); ++id) {
+    bytes.nodes.push_back({.value = 1024,
+                           .backward_reads_inputs = 1,
+                           .backward_reads_output = is_norm(id),
+                           .recomputable = is_norm(id)});
+  }
+  PlanOptions options{.samples = 3};
+  const GradientFlow flow = trace_gradients(graph, options);
+  const WorkspaceLayout kept = lay_out_workspace(graph, options, flow, bytes);
+  options.recompute = true;
+  const WorkspaceLayout recomputed = lay_out_workspace(graph, options, flow, bytes);
+  EXPECT_LE(recomputed.bytes + (blocks - 2) * 1024, kept.bytes);
+  for (int id = 1; id < static_cast<int>(graph.nodes.size()); ++id) {
+    const WorkspaceLayout::Node& places = recomputed.nodes[static_cast<std::size_t>(id)];
+    EXPECT_TRUE(is_norm(id) || places.value == places.value_in_backward) << id;
+    // A norm is computed again before backward of the convolution after it.
+    EXPECT_EQ(recomputed.recomputed_before[static_cast<std::size_t>(id)],
+              is_norm(id - 1) ? std::vector{id - 1} : std::vector<int>{})
+        << id;
+    EXPECT_TRUE(kept.recomputed_before[static_cast<std::size_t>(id)].empty()) << id;
+  }
 }
 
 }  // namespace

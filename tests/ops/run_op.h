@@ -80,7 +80,7 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
     memory.output = output.data();
   }
   for (std::size_t k = 0; k < max_inputs; ++k) {
-    if (!op.backward_reads_inputs) {
+    if (k >= op.backward_reads_inputs) {
       inputs[k] = Lanes(inputs[k].size());
       memory.inputs[k] = inputs[k].data();
     }

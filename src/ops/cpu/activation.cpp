@@ -15,6 +15,7 @@ Op plan_relu(const OpRequest& request) {
     functions.relu(pixels * static_cast<std::size_t>(groups_of(memory.samples)), memory.inputs[0],
                    memory.output, reinterpret_cast<std::uint16_t*>(memory.saved));
   };
+  op.again = op.forward;
   op.backward = [&functions, pixels](const NodeMemory<Element>& memory) {
     if (memory.grad_inputs[0] != nullptr) {
       functions.select(pixels * static_cast<std::size_t>(groups_of(memory.samples)), 1.0F,
@@ -41,11 +42,12 @@ Op plan_other(ActivationKind kind, const OpRequest& request) {
   const auto& functions = functions_of<Element>(elementwise_kernels(request.level));
   const std::size_t pixels = request.node.shape.size();
   Op op;
-  op.backward_reads_inputs = true;
+  op.backward_reads_inputs = 1;
   op.forward = [=, &functions](const NodeMemory<Element>& memory) {
     functions.activate(kind, pixels * static_cast<std::size_t>(groups_of(memory.samples)), memory.inputs[0],
                        memory.output);
   };
+  op.again = op.forward;
   op.backward = [=, &functions](const NodeMemory<Element>& memory) {
     if (memory.grad_inputs[0] != nullptr) {
       functions.activate_backward(kind, pixels * static_cast<std::size_t>(groups_of(memory.samples)),

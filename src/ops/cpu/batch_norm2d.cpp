@@ -35,15 +35,12 @@ BatchNormShape shape_of(const BatchNormLayer<Element>& layer, const NodeMemory<E
   return {groups_of(memory.samples), memory.samples, layer.channels, layer.plane};
 }
 
+/// `measures`: whether the statistics are computed and saved, not read.
 template <class Element>
-void forward(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory) {
+void normalize(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory, bool measures) {
   const Saved saved = saved_of(layer, memory);
-  if (!layer.training) {
-    std::copy_n(memory.parameters[2], layer.channels, saved.mean);
-    std::copy_n(memory.parameters[3], layer.channels, saved.variance);
-  }
   layer.functions->forward({.shape = shape_of(layer, memory),
-                            .training = layer.training,
+                            .training = measures,
                             .activation = layer.activation,
                             .eps = layer.eps,
                             .input = memory.inputs[0],
@@ -54,6 +51,16 @@ void forward(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& me
                             .mean = saved.mean,
                             .variance = saved.variance,
                             .inverse_deviation = saved.inverse_deviation});
+}
+
+template <class Element>
+void forward(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory) {
+  if (!layer.training) {
+    const Saved saved = saved_of(layer, memory);
+    std::copy_n(memory.parameters[2], layer.channels, saved.mean);
+    std::copy_n(memory.parameters[3], layer.channels, saved.variance);
+  }
+  normalize(layer, memory, layer.training);
 }
 
 /// Writes samples * (mean, unbiased variance) of the micro-batch as gradients of the running statistics.
@@ -107,7 +114,8 @@ Op plan_batch_norm(const BatchNorm2d& norm, const OpRequest& request) {
       .training = request.training};
   Op op = op_of<Element>(layer);
   op.saved_bytes = 3 * static_cast<std::size_t>(layer.channels) * sizeof(float);
-  op.backward_reads_inputs = true;
+  op.again = [layer](const NodeMemory<Element>& memory) { normalize(layer, memory, false); };
+  op.backward_reads_inputs = 1;
   op.backward_reads_output = layer.add && layer.activation != ActivationKind::none;
   return op;
 }

@@ -49,18 +49,19 @@ WorkspaceBytes CpuPlan::needed_bytes() const {
   WorkspaceBytes bytes;
   bytes.samples = static_cast<std::size_t>(groups_of(options_.samples)) * lanes;
   if (stores_bf16()) {  // loading and the loss compute in floats
-    bytes.scratch = std::max(graph_.nodes[0].shape.size() * lanes * sizeof(float),
-                             widened_loss_bytes(graph_.nodes[at(graph_.output)].shape, options_.samples));
+    bytes.loss_scratch = widened_loss_bytes(graph_.nodes[at(graph_.output)].shape, options_.samples);
   }
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const Op& op = ops_[i];
-    bytes.scratch = std::max(bytes.scratch, op.scratch_bytes);
     bytes.nodes.push_back({.value = bytes.samples * graph_.nodes[i].shape.size() *
                                     (stores_bf16() ? sizeof(Bfloat16) : sizeof(float)),
                            .saved = op.saved_bytes,
+                           .scratch = op.scratch_bytes,
                            .backward_reads_inputs = op.backward_reads_inputs,
-                           .backward_reads_output = op.backward_reads_output});
+                           .backward_reads_output = op.backward_reads_output,
+                           .recomputable = op.again != nullptr});
   }
+  if (stores_bf16()) bytes.nodes[0].scratch = graph_.nodes[0].shape.size() * lanes * sizeof(float);
   return bytes;
 }
 
@@ -70,7 +71,7 @@ void CpuPlan::load(const MicroBatch& batch, const SampleFormat& format, std::byt
   for (int first = 0; first < samples; first += lanes) {
     const std::size_t offset = static_cast<std::size_t>(first) * target.size();
     if (stores_bf16()) {
-      float* const group = floats_at(workspace, memory_.scratch);
+      float* const group = floats_at(workspace, memory_.nodes[0].scratch);
       gather(level_, batch, format, first, target, group);
       conversion_kernels(level_).round(target.size(), group,
                                        static_cast<Bfloat16*>(value(0, workspace)) + offset);

@@ -47,6 +47,9 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   void run_forward(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
     ops_[node].forward(memory);
   }
+  void run_again(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
+    ops_[node].again(memory);
+  }
   void run_backward(const Pass& pass, std::size_t node, AnyMemory memory) const {
     if (graph_.nodes[node].zero_bias_gradient) {
       clear(pass, memory.grad_parameters[1], static_cast<std::size_t>(graph_.nodes[node].shape.channels));

@@ -61,7 +61,7 @@ Op plan(const GroupNorm& norm, const OpRequest& request) {
   Op op = op_of(layer);
   op.saved_bytes = saved.bytes();
   op.scratch_bytes = group_norm_sums(layer.shape) * sizeof(float);
-  op.backward_reads_inputs = true;
+  op.backward_reads_inputs = 1;
   return op;
 }
 

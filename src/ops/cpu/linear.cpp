@@ -78,7 +78,7 @@ Op plan(const Linear& /*options*/, const OpRequest& request) {
   Op op = op_of(layer);
   op.saved_bytes = layer.relu ? outputs * sizeof(std::uint16_t) : 0;
   op.scratch_bytes = layout.bytes();
-  op.backward_reads_inputs = true;
+  op.backward_reads_inputs = 1;
   return op;
 }
 

@@ -34,11 +34,13 @@ using OpMemory = NodeMemory<float>;
 struct Op {
   std::size_t saved_bytes = 0;
   std::size_t scratch_bytes = 0;
-  bool backward_reads_inputs = false;
+  std::size_t backward_reads_inputs = 0;  ///< number of its inputs, the first ones
   bool backward_reads_output = false;
   bool takes_bf16 = false;  ///< whether it was planned for activations of request.dtype; false: for floats
   std::function<void(const AnyMemory&)> forward;
   std::function<void(const AnyMemory&)> backward;
+  /// Writes the output of forward once more, before backward; null: that would take long.
+  std::function<void(const AnyMemory&)> again;
 };
 
 /// Op that calls forward(layer, memory) and backward(layer, memory), for activations of type `Element`.

@@ -63,7 +63,7 @@ void backward(const PoolLayer& layer, const OpMemory& memory) {
 
 Op plan_pool(const PoolLayer& layer) {
   Op op = op_of(layer);
-  op.backward_reads_inputs = layer.max;
+  op.backward_reads_inputs = layer.max ? 1 : 0;
   return op;
 }
 

@@ -65,7 +65,7 @@ void forward(const WidenedOp& widened, const StoredMemory& memory) {
 
 void backward(const WidenedOp& widened, const StoredMemory& memory) {
   OpMemory view = without_activations(widened, memory);
-  for (std::size_t k = 0; k < max_inputs && widened.op.backward_reads_inputs; ++k) {
+  for (std::size_t k = 0; k < widened.op.backward_reads_inputs; ++k) {
     view.inputs[k] = widen(widened, memory, widened.inputs[k], memory.inputs[k]);
   }
   if (widened.op.backward_reads_output) view.output = widen(widened, memory, widened.output, memory.output);

@@ -13,7 +13,7 @@ Op plan(const Activation& activation, const OpRequest& request) {
   const std::size_t packs = packs_of(pixels, shape.channels);
   Op op;
   op.backward_reads_output = backward_reads_value(kind);
-  op.backward_reads_inputs = !op.backward_reads_output;
+  op.backward_reads_inputs = op.backward_reads_output ? 0 : 1;
   op.forward = [=](const OpMemory& memory) {
     activate(memory.stream, type, kind, packs, memory.inputs[0], memory.output);
   };

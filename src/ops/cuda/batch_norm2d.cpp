@@ -102,7 +102,7 @@ Op plan_training(const BatchNorm2d& options, const OpRequest& request) {
   Op op;
   op.saved_bytes = norm.statistics_bytes();
   op.scratch_bytes = norm.scratch_bytes();
-  op.backward_reads_inputs = true;
+  op.backward_reads_inputs = 1;
   op.backward_reads_output = adds && norm.clamp.clamps();
   op.backward_adds = true;
   op.forward = [norm, adds](const OpMemory& memory) { forward(norm, adds, memory); };

@@ -99,14 +99,14 @@ WorkspaceBytes CudaPlan::needed_bytes() const {
     bytes.nodes[i].value = value_bytes(i, options_.samples);
   }
   for (const auto& [samples, operations] : operations_) {
-    bytes.scratch = std::max(bytes.scratch, operations.loss.scratch_bytes);
+    bytes.loss_scratch = std::max(bytes.loss_scratch, operations.loss.scratch_bytes);
     for (std::size_t i = 0; i < bytes.nodes.size(); ++i) {
       const Op& op = operations.nodes[i];
       NodeBytes& node = bytes.nodes[i];
-      bytes.scratch = std::max(bytes.scratch, op.scratch_bytes);
+      node.scratch = std::max(node.scratch, op.scratch_bytes);
       node.saved = std::max(node.saved, op.saved_bytes);
       node.prepared = std::max(node.prepared, op.prepared_bytes);
-      node.backward_reads_inputs |= op.backward_reads_inputs;
+      node.backward_reads_inputs = std::max(node.backward_reads_inputs, op.backward_reads_inputs);
       node.backward_reads_output |= op.backward_reads_output;
     }
   }

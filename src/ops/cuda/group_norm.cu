@@ -266,7 +266,7 @@ Op plan(const GroupNorm& options, const OpRequest& request) {
   Op op;
   op.saved_bytes = saved.bytes();
   op.scratch_bytes = scratch.bytes();
-  op.backward_reads_inputs = true;
+  op.backward_reads_inputs = 1;
   op.forward = [layer](const OpMemory& memory) { forward(layer, memory); };
   op.backward = [layer](const OpMemory& memory) { backward(layer, memory); };
   return op;

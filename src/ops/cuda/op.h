@@ -37,7 +37,7 @@ struct Op {
   std::size_t saved_bytes = 0;
   std::size_t left_bytes = 0;
   std::size_t scratch_bytes = 0;
-  bool backward_reads_inputs = false;
+  std::size_t backward_reads_inputs = 0;  ///< number of its inputs, the first ones
   bool backward_reads_output = false;
   bool backward_adds = false;                    ///< whether backward adds OpMemory::more_grad_output itself
   std::function<void(const OpMemory&)> prepare;  ///< run before the first micro-batch of a step; may be empty

@@ -108,8 +108,7 @@ class CudaOpRun {
       hidden_output_ = PaddedTensor(type_, samples_, case_.node.shape);
       memory_.output = hidden_output_.data();
     }
-    if (op_.backward_reads_inputs) return;
-    for (std::size_t k = 0; k < max_inputs; ++k) {
+    for (std::size_t k = op_.backward_reads_inputs; k < max_inputs; ++k) {
       inputs_[k] = PaddedTensor(type_, case_.inputs[k].channels > 0 ? samples_ : 0, case_.inputs[k]);
       memory_.inputs[k] = inputs_[k].data();
     }

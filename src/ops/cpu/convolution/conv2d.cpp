@@ -205,7 +205,7 @@ Op plan_pooled_conv2d(const OpRequest& request) {
   Op op = op_of(layer);
   op.scratch_bytes = scratch_bytes;
   op.saved_bytes = mask_bytes(layer.epilogue.relu, layer.mask_pixels, request.samples);
-  op.backward_reads_inputs = true;
+  op.backward_reads_inputs = 1;
   return op;
 }
 

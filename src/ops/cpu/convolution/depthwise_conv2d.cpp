@@ -191,7 +191,7 @@ Op plan_depthwise_conv2d(const OpRequest& request) {
   Op op = op_of(layer);
   op.scratch_bytes = scratch_bytes;
   op.saved_bytes = mask_bytes(layer.relu, layer.shapes.output.size(), request.samples);
-  op.backward_reads_inputs = true;
+  op.backward_reads_inputs = 1;
   return op;
 }
 

@@ -164,7 +164,7 @@ Op plan_winograd(const OpRequest& request) {
   Op op = op_of(layer);
   op.scratch_bytes = layout.bytes();
   op.saved_bytes = mask_bytes(layer.relu, layer.mask_pixels, request.samples);
-  op.backward_reads_inputs = true;
+  op.backward_reads_inputs = 1;
   return op;
 }
 

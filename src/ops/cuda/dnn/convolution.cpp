@@ -192,7 +192,7 @@ Op plan_convolution(const OpRequest& request, int groups, bool bias) {
   const auto conv = std::make_shared<ConvolutionLayer>(layer_of(request, groups, bias));
   Op op;
   lay_out(request, compile(request, *conv), *conv, op);
-  op.backward_reads_inputs = true;
+  op.backward_reads_inputs = 1;
   op.backward_reads_output = conv->relu && !conv->pools();
   op.backward_adds = op.backward_reads_output;
   if (!conv->in_arena) op.prepare = [conv](const OpMemory& memory) { prepare(*conv, memory); };
