@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 
+#include "ops/cpu/op.h"
 #include "ops/lanes.h"
 #include "support/host_micro_batch.h"
 

@@ -1,6 +1,7 @@
 // Batch norm in training, beyond the table of operations.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -1,7 +1,9 @@
 // Operations without parameters on the CUDA backend, which have the bits of the CPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "core/random/philox.h"
 #include "ops/cuda/run_cuda_op.h"

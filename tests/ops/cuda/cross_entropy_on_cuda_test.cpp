@@ -1,3 +1,9 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "ops/cuda/op.h"
 #include "ops/cuda/padded_tensor.h"
 #include "ops/run_loss.h"

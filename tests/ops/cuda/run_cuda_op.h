@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "ops/cuda/op.h"
