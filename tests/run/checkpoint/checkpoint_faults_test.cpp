@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 
 #include "core/files/folder.h"
 #include "run/checkpoint/checkpoint_store.h"
@@ -124,13 +125,13 @@ TEST(CheckpointFaults, ACallThatFailsWhileLaterOnesAreSetAsideIsReported) {
   EXPECT_GT(calls, 3U);
 }
 
-/// Writes checkpoint 3 beside 1 and 2 with a fault, and checks that a run can continue, also when the fault
-/// stays and the machine crashes. Returns the number of calls.
-std::uint64_t write_with_fault(const TestFiles::ErrorOf& fault, const std::string& reason) {
-  TestFiles disk;
+/// Writes checkpoint 3 beside those of `before`, 1 and 2, with a fault, and checks that a run can continue,
+/// also when the fault stays and the machine crashes. Returns the number of calls.
+std::uint64_t write_with_fault(const TestFiles& before, const TestFiles::ErrorOf& fault,
+                               const std::string& reason) {
+  const std::unique_ptr<TestFiles> copy = before.crash(1);  // nothing is lost
+  TestFiles& disk = *copy;
   const ScopedFiles replaced(disk);
-  write(1);
-  write(2);
   disk.fail(fault);
   std::uint64_t written = 2;
   try {
@@ -145,7 +146,7 @@ std::uint64_t write_with_fault(const TestFiles::ErrorOf& fault, const std::strin
   }
   const std::uint64_t calls = disk.calls();
   disk.fail();
-  for (std::uint64_t choice = 0; choice < 4; ++choice) {
+  for (std::uint64_t choice = 0; choice < std::min<std::uint64_t>(4, crashes_per_call()); ++choice) {
     const auto after = disk.crash(choice);
     const ScopedFiles crashed(*after);
     EXPECT_GE(step_to_resume_from(), written) << "after a crash with choice " << choice;
@@ -158,13 +159,20 @@ std::uint64_t write_with_fault(const TestFiles::ErrorOf& fault, const std::strin
 }
 
 TEST(CheckpointFaults, ACallThatFailsLeavesTheEarlierCheckpoint) {
-  const std::uint64_t calls = write_with_fault(fail_call(~std::uint64_t{0}, EIO), "");
+  TestFiles before;
+  {
+    const ScopedFiles replaced(before);
+    write(1);
+    write(2);
+  }
+  EXPECT_EQ(before.unsynced(), 0U);
+  const std::uint64_t calls = write_with_fault(before, fail_call(~std::uint64_t{0}, EIO), "");
   EXPECT_GT(calls, 50U);
   for (std::uint64_t number = 1; number <= calls; ++number) {
     SCOPED_TRACE(fmt::format("call {}", number));
-    write_with_fault(fail_call(number, EIO), "Input/output error");
-    write_with_fault(fail_call(number, ENOSPC), "No space left on device");
-    write_with_fault(fail_call(number, EIO, true), "Input/output error");
+    write_with_fault(before, fail_call(number, EIO), "Input/output error");
+    write_with_fault(before, fail_call(number, ENOSPC), "No space left on device");
+    write_with_fault(before, fail_call(number, EIO, true), "Input/output error");
   }
 }
 
