@@ -26,8 +26,7 @@ std::string fused_into(const Graph& graph, std::size_t position) {
 
 double megabytes(std::size_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
-std::size_t workspace(const Network& network, int samples, bool training) {
-  const PlanOptions options{.samples = samples, .training = training};
+std::size_t workspace(const Network& network, const PlanOptions& options) {
   return cpu::CpuPlan(build_graph(network), layout_arena(network.parameters()), options, cpu::best_level())
       .workspace_bytes();
 }
@@ -62,12 +61,12 @@ std::string memory_table(const NetworkSummary& network) {
       "memory in MB, fp32\n"
       "parameters {:.1f}, each copy of a gradient {:.1f}: an executor that works on m micro-batches of a "
       "step holds at most 1 + ceil(log2 m) of them\n"
-      "workspace of an executor (activations, their gradients, scratch):\n"
-      "{:>11}  {:>9}  {:>9}\n",
-      arena, arena, "micro-batch", "train", "evaluate");
+      "workspace of an executor (activations, their gradients, scratch), also with --recompute-activations:\n"
+      "{:>11}  {:>9}  {:>9}  {:>9}\n",
+      arena, arena, "micro-batch", "train", "recompute", "evaluate");
   for (const Workspace& one : network.workspaces) {
-    text += fmt::format("{:>11}  {:>9.1f}  {:>9.1f}\n", one.samples, megabytes(one.training_bytes),
-                        megabytes(one.evaluation_bytes));
+    text += fmt::format("{:>11}  {:>9.1f}  {:>9.1f}  {:>9.1f}\n", one.samples, megabytes(one.training_bytes),
+                        megabytes(one.recomputing_bytes), megabytes(one.evaluation_bytes));
   }
   return text;
 }
@@ -105,8 +104,9 @@ NetworkSummary summarize(const Network& network, int micro_batch) {
     summary.flop += summary.layers.back().flop;
   }
   for (const int samples : {std::max(1, micro_batch / 2), micro_batch, 2 * micro_batch}) {
-    summary.workspaces.push_back(
-        {samples, workspace(network, samples, true), workspace(network, samples, false)});
+    summary.workspaces.push_back({samples, workspace(network, {.samples = samples}),
+                                  workspace(network, {.samples = samples, .recompute = true}),
+                                  workspace(network, {.samples = samples, .training = false})});
   }
   return summary;
 }

@@ -26,9 +26,10 @@ LOCKSTEP_MEMBERS(LayerSummary, name, operation, output, parameters, flop, fused_
 struct Workspace {
   int samples = 0;  ///< of a micro-batch
   std::size_t training_bytes = 0;
+  std::size_t recomputing_bytes = 0;  ///< of a training with --recompute-activations
   std::size_t evaluation_bytes = 0;
 };
-LOCKSTEP_MEMBERS(Workspace, samples, training_bytes, evaluation_bytes)
+LOCKSTEP_MEMBERS(Workspace, samples, training_bytes, recomputing_bytes, evaluation_bytes)
 
 /// Layers of a network and the memory that it takes.
 struct NetworkSummary {

@@ -131,7 +131,7 @@ class JsonResults : public testing::Test {
          {{"/parameters", "operations, (\\d+) parameters"},
           {"/operations", "layers in (\\d+) operations"},
           {"/layers/1/parameters", "20x26x26 +(\\d+) "},
-          {"/workspaces/0/samples", "train +evaluate\n +(\\d+) "}}},
+          {"/workspaces/0/samples", "train +recompute +evaluate\n +(\\d+) "}}},
         {"inspect",
          {path("run/checkpoints/step-00000002/model.safetensors")},
          {{"/digest", "digest in the file's order (.*)\n"},
