@@ -136,13 +136,13 @@ void visit(O& options, Visitor&& field) {
                .help = "vector instructions; does not affect the result",
                .scope = Scope::local,
                .device = "cpu"});
-  field(recompute_activations,
-        {.name = "recompute-activations",
-         .help = "compute activations that take little time (batch norm, ReLU, addition) again in backward, "
-                 "instead of keeping them: less memory for deep networks, a little slower; does not affect "
-                 "the result",
-         .scope = Scope::local,
-         .device = "cpu"});
+  field(
+      recompute_activations,
+      {.name = "recompute-activations",
+       .help = "in training, compute cheap results (batch norm, ReLU, addition) again in backward instead of "
+               "keeping them: less memory for deep networks, a little slower; does not affect the result",
+       .scope = Scope::local,
+       .device = "cpu"});
   visit_gpu_options(cuda_graph, streams, steps_at_once, plan_cache, field);
   field(rank_weights, {.name = "rank-weights",
                        .help = "relative share of the work of each rank, for ranks of different speeds; does "

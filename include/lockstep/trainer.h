@@ -76,9 +76,9 @@ class Trainer : public RunHooks {
   StepTimes steps(int max);
 
   /// Takes all parameters from a model file; names and shapes must be equal except as `options` allow.
-  /// num_batches_tracked of PyTorch's batch norm is ignored. Returns warnings: what the file, if lockstep
-  /// wrote it, says of its classes and input otherwise than this run. Collective. Throws Error(data) for a
-  /// file that does not fit, such as one of a table with other columns, Error(usage) when ranks have
+  /// num_batches_tracked of PyTorch's batch norm is ignored. Returns warnings for the user, if lockstep
+  /// trained the model for other classes or with another mean or deviation. Collective. Throws Error(data)
+  /// for a file that does not fit, such as one of a table with other columns, Error(usage) when ranks have
   /// different files.
   std::vector<std::string> load(const ModelFile& file, const LoadOptions& options = {});
   /// Writes the parameters (with model_ema, their averages as of the last evaluation) as a PyTorch

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/message.h"
+#include "data/sets/registry.h"
 #include "data/sets/whole.h"
 #include "lockstep/error.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 void check_part(const DatasetPair& data, Split split) {
   if (split == Split::test && !data.test) {
-    throw Error(Category::usage, "the data has no test part: all measures all of its samples", "split");
+    throw Error(Category::usage, "the data has no test part; --split all takes all samples", "split");
   }
   if (split != Split::validation || data.validation) return;
   throw Error(Category::usage,
@@ -31,7 +32,7 @@ std::string adjective_of(Split split) {
 }
 
 DataPart open_part(const World& world, const DatasetOptions& options, Split split, const SavedModel& model) {
-  DataPart part;
+  DataPart part{.split = split};
   if (split == Split::all) {
     std::optional<TrainedTable> table;
     world.agree([&] { table = trained_table(model); });

@@ -19,10 +19,11 @@ std::string adjective_of(Split split);
 
 /// The samples that a split names, and what owns them.
 struct DataPart {
+  Split split = Split::test;
   DatasetPair data = {};
   std::unique_ptr<Dataset> whole = nullptr;  ///< Split::all: all samples; else null
 
-  const Dataset& samples(Split split) const {
+  const Dataset& samples() const {
     if (whole) return *whole;
     return split == Split::train ? *data.train : split == Split::test ? *data.test : *data.validation;
   }

@@ -2,8 +2,10 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "cli/class_names.h"
 #include "cli/commands.h"
@@ -17,6 +19,8 @@
 #include "cli/saved_model.h"
 #include "cli/train/train_options.h"
 #include "core/message.h"
+#include "core/printable.h"
+#include "data/sets/parts.h"
 #include "lockstep/dataset.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
@@ -56,8 +60,10 @@ void visit(O& options, Visitor&& field) {
   visit(model, field);
   visit(data, field);
   visit(input, field);
-  field(split, {.name = "split",
-                .help = "part of the data set to measure; all: all of its samples, such as new ones"});
+  field(
+      split,
+      {.name = "split",
+       .help = "part of the data set to measure; all: every sample, for data that was not used in training"});
   field(per_class,
         {.name = "per-class",
          .help = "also print samples, precision, recall and F1 of each class, or of each label with "
@@ -147,16 +153,21 @@ std::unique_ptr<SamplePredictions> open_predictions(const World& world, const Ne
   return predictions;
 }
 
-/// Says that only held-out samples of other data than those of the training are measured; empty: they are
+/// Note that only held-out samples of other data than those of the training are measured; empty: they are
 /// not.
 std::string held_out_note(const DataPart& part, const EvalOptions& options, const SavedModel& model) {
   const DatasetPair& data = part.data;
-  const bool same_data = options.data.directory == fact(model.description.data, "data-dir");
-  if (options.split != Split::test || !(options.data.test_fraction > 0.0) || same_data) return {};
+  std::error_code missing;
+  if (part.split != Split::test || data.test_origin != origin_of_fraction(options.data.test_fraction) ||
+      std::filesystem::equivalent(options.data.directory, fact(model.description.data, "data-dir"),
+                                  missing)) {
+    return {};
+  }
   const std::uint64_t held_out = data.test->size();
   const std::uint64_t validation = data.validation ? data.validation->size() : 0;
-  return fmt::format("the {} samples of {} are measured; --split all measures all {}", held_out,
-                     data.test_origin, data.train->size() + validation + held_out);
+  return fmt::format(
+      "measuring the {} of {} only; if none of this data was used in training, --split all measures all {}",
+      counted(held_out, "sample"), data.test_origin, data.train->size() + validation + held_out);
 }
 
 int run_evaluation(World& world, const EvalOptions& options, const std::vector<std::string>& warnings) {
@@ -167,7 +178,7 @@ int run_evaluation(World& world, const EvalOptions& options, const std::vector<s
     print_warning(fmt::format("{}", fmt::join(warnings, "; ")));
   }
   const DataPart data = open_part(world, options.data, options.split, model);
-  const Dataset& whole = data.samples(options.split);
+  const Dataset& whole = data.samples();
   if (world.rank() == 0) {
     for (const std::string& warning : whole.warnings()) print_warning(warning);
     if (const std::string note = held_out_note(data, options, model); !note.empty()) print_message(note);

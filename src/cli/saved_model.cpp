@@ -227,9 +227,10 @@ void check_encoding(const Dataset& dataset, const SavedModel& model) {
     return;
   throw Error(
       Category::data,
-      fmt::format("the columns of the data set are not encoded as those of {}: its training rows are others; "
-                  "--split all measures any rows",
-                  model.place));
+      fmt::format(
+          "the data set has other training rows than {}, so its columns are encoded otherwise; --split "
+          "all uses the model's encoding",
+          model.place));
 }
 
 std::unique_ptr<Dataset> relabel(const Dataset& dataset, const SavedModel& model) {

@@ -60,7 +60,7 @@ std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::G
 std::unique_ptr<Network> network_of(const SavedModel& model, const std::string& name, Shape shape,
                                     int classes);
 
-/// What the model knows of tables; nothing: it was not trained on one. Throws Error(data) naming its file.
+/// The model's encoding of tables; nothing: it was not trained on one. Throws Error(data) naming its file.
 std::optional<TrainedTable> trained_table(const SavedModel& model);
 
 /// Throws Error(data) for a data set of another task than that of a model that describes itself.

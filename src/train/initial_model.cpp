@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <tuple>
-
 #include "core/json/json.h"
 #include "core/options/text.h"
 #include "core/printable.h"
@@ -58,6 +56,13 @@ std::string outputs_text(const ModelDescription& description) {
   return description.classes.empty() ? "task " + description.task : first_names(description.classes);
 }
 
+/// A number for each channel. `values`: none, one for all channels, or these.
+std::vector<double> of_channels(const std::vector<double>& values, int channels, double without) {
+  if (values.size() > 1) return values;
+  std::vector<double> all(static_cast<std::size_t>(channels), values.empty() ? without : values[0]);
+  return all;
+}
+
 std::string option_text(const char* flag, const std::vector<double>& value) {
   return value.empty() ? fmt::format("no {}", flag) : fmt::format("{} {}", flag, value_text(value));
 }
@@ -66,24 +71,26 @@ std::string option_text(const char* flag, const std::vector<double>& value) {
 
 InitialModel compare_initial_model(const std::string& file, const ModelDescription& model,
                                    const ModelDescription& run, bool reset_head) {
-  if (model.network.empty()) return {};  // a file of another program
+  if (model.digest.empty()) return {};  // not trained by lockstep: it says nothing of its data
   check_columns(file, model, run);
   InitialModel initial;
   const bool both_named = !model.classes.empty() && !run.classes.empty();
   initial.other_outputs = model.task != run.task || (both_named && model.classes != run.classes);
   if (initial.other_outputs && !reset_head) {
-    initial.warnings.push_back(
-        fmt::format("{}: its last layer, which is kept, predicts others ({}) than this run ({}); "
-                    "--reset-head reinitialises it",
-                    file, outputs_text(model), outputs_text(run)));
+    initial.warnings.push_back(fmt::format(
+        "{}: the last layer is kept, but was trained for {}; this run has {}; --reset-head reinitialises it",
+        file, outputs_text(model), outputs_text(run)));
   }
-  for (const auto& [flag, its, own] : {std::tuple("--mean", model.input.mean, run.input.mean),
-                                       std::tuple("--std", model.input.deviation, run.input.deviation)}) {
-    if (its == own) continue;
+  const auto compare = [&](const char* flag, const std::vector<double>& its, const std::vector<double>& own,
+                           double without) {
+    if (of_channels(its, run.shape.channels, without) == of_channels(own, run.shape.channels, without))
+      return;
     initial.warnings.push_back(
-        fmt::format("{}: was trained with {}, this run has {}: the former suits it better", file,
+        fmt::format("{}: was trained with {}, but this run has {}: use the model's value", file,
                     option_text(flag, its), option_text(flag, own)));
-  }
+  };
+  compare("--mean", model.input.mean, run.input.mean, 0.0);
+  compare("--std", model.input.deviation, run.input.deviation, 1.0);
   return initial;
 }
 

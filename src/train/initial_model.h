@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// What a run has to know about the model whose parameters it begins with.
+/// Differences between a run and the model that it starts from.
 struct InitialModel {
   /// Whether its outputs are other classes, or numbers of another kind, than those of the run.
   bool other_outputs = false;
@@ -15,9 +15,9 @@ struct InitialModel {
 };
 
 /// Compares the description of the model in `file` with that of the models of a run. What one of them does
-/// not say is taken to be equal. `reset_head`: whether the last layer is reinitialised for other outputs.
-/// Throws Error(data) for tables whose columns, or their texts, differ: the first layer would take one for
-/// another.
+/// not say, and all of a model that lockstep has not trained, is taken to be equal. `reset_head`: whether the
+/// last layer is reinitialised for other outputs. Throws Error(data) for tables whose columns, or their
+/// texts, differ: the first layer would take one for another.
 InitialModel compare_initial_model(const std::string& file, const ModelDescription& model,
                                    const ModelDescription& run, bool reset_head);
 

@@ -56,7 +56,7 @@ TEST(ModelSummary, OperationsAreThePublishedOnes) {
 TEST(ModelSummary, MemoryOfSeveralSizes) {
   const auto network = make_model("lenet", {1, 28, 28}, 10);
   const std::string table = text_of(summarize(*network, 64));
-  expect_line(table, "micro-batch      train   evaluate");
+  expect_line(table, "micro-batch      train  recompute   evaluate");
   for (const char* samples : {"\n         32 ", "\n         64 ", "\n        128 "}) {
     test::expect_holds(table, samples);
   }

@@ -97,7 +97,7 @@ TEST(CompleteParts, ValidationSamplesTestIfThereAreNoOthers) {
     pair.validation = std::move(other.test);
     pair.validation_origin = "DIR/val.csv";
     if (!has_test) pair.test = nullptr;
-    complete_parts(pair, {.validation_fraction = validation_fraction});
+    complete_parts(pair, {.validation_fraction = validation_fraction}, DataUse::training);
     return pair;
   };
   const DatasetPair both = complete(true, 0.0);

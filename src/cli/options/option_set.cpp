@@ -227,7 +227,10 @@ void OptionSet::take(Values& values, const std::string& name, std::string value)
   if (value.starts_with("--") && find(std::string_view(value).substr(2)) != nullptr) {
     throw Error(Category::usage, fmt::format("--{} needs a value; {} follows", name, value));
   }
-  if (value.empty()) throw Error(Category::usage, fmt::format("--{} is empty: omit it", name));
+  const Scope scope = find(name)->field.scope;
+  if (value.empty() && (scope == Scope::file || scope == Scope::local)) {
+    throw Error(Category::usage, fmt::format("--{} is empty: give a value, or leave the option out", name));
+  }
   const auto [source, first] = values.insert({name, {value, "--" + name}});
   if (first) return;
   if (!find(name)->repeats) throw Error(Category::usage, fmt::format("--{} is given twice", name));

@@ -55,7 +55,7 @@ void visit(O& options, Visitor&& field) {
                  .scope = Scope::local});
   visit(model, field);
   visit(data, field);
-  field(split, {.name = "split", .help = "part of the data set to predict; all: all of its samples"});
+  field(split, {.name = "split", .help = "part of the data set to predict; all: every sample"});
   visit(input, field);
   visit(batch, field);
   visit(execution, field);
@@ -200,7 +200,7 @@ int run_prediction(World& world, const PredictOptions& options, const OptionSet&
   } else {
     named = open_inputs(world, options, set.is_given("image-size"));
   }
-  const Dataset& dataset = named.samples ? *named.samples : data.samples(options.split);
+  const Dataset& dataset = named.samples ? *named.samples : data.samples();
   std::uint64_t unreadable = named.unreadable.size();
   std::unique_ptr<Network> network;
   std::unique_ptr<PredictionPrinter> printer;

@@ -129,13 +129,13 @@ void check_tested(const std::filesystem::path& place, const TableFiles& files) {
 
 DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options, DataUse use) {
   const auto [train_file, validation_file, test_file] = find_tables(place);
-  const bool holds_out = options.test_fraction > 0.0;
-  check_test_fraction(test_file, options.test_fraction);
+  const double test_fraction = test_share(test_file, options.test_fraction, use);
+  const bool holds_out = test_fraction > 0.0;
   if (use == DataUse::training && !holds_out) check_tested(place, {train_file, validation_file, test_file});
   CsvTable train = parse_csv_table(CsvFile(train_file).reader(), {.label_column = options.label_column,
                                                                   .drop_columns = options.drop_columns});
   std::optional<CsvTable> held_out;
-  if (holds_out) held_out = split_off_test_rows(train, options.test_fraction, options.task);
+  if (holds_out) held_out = split_off_test_rows(train, test_fraction, options.task);
   const TableEncoding encoding = fit_table_encoding(train);
   const auto read_part = [&](const std::filesystem::path& file) -> std::optional<EncodedTable> {
     if (file.empty()) return {};
@@ -146,7 +146,7 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
   if (held_out) test = encode_table(std::move(*held_out), encoding);
   DatasetPair pair =
       make_csv_datasets(options.task, encoding, std::move(encoded), std::move(test), std::move(validation));
-  pair.test_origin = holds_out ? origin_of_fraction(options.test_fraction) : test_file.string();
+  pair.test_origin = holds_out ? origin_of_fraction(test_fraction) : test_file.string();
   pair.validation_origin = validation_file.string();
   return pair;
 }

@@ -38,26 +38,28 @@ std::filesystem::path find_part(const std::filesystem::path& folder, Part part, 
   return found;
 }
 
-void check_test_fraction(const std::filesystem::path& test, double fraction) {
-  if (test.empty() || !(fraction > 0.0)) return;
+double test_share(const std::filesystem::path& test, double fraction, DataUse use) {
+  if (test.empty() || !(fraction > 0.0)) return fraction;
+  if (use == DataUse::measuring) return 0.0;
   throw Error(Category::usage, fmt::format("has no effect, as {} exists: omit it", test.string()),
               "test-fraction");
 }
 
 std::string origin_of_fraction(double fraction) { return fmt::format("test fraction {}", fraction); }
 
-void complete_parts(DatasetPair& pair, const DatasetOptions& options) {
-  if (pair.validation && options.validation_fraction > 0.0) {
+void complete_parts(DatasetPair& pair, const DatasetOptions& options, DataUse use) {
+  const bool has_validation = pair.validation != nullptr;
+  if (use == DataUse::training && has_validation && options.validation_fraction > 0.0) {
     throw Error(Category::usage, fmt::format("has no effect, as {} exists: omit it", pair.validation_origin),
                 "validation-fraction");
   }
-  if (!pair.test) {
+  if (!pair.test && has_validation) {
     pair.test = std::move(pair.validation);
     pair.test_origin = std::move(pair.validation_origin);
     pair.validation_origin.clear();
     pair.tests_on_validation = true;
   }
-  if (options.validation_fraction > 0.0) {
+  if (!has_validation && options.validation_fraction > 0.0) {
     hold_out_validation(pair, options.validation_fraction);
     pair.validation_origin = fmt::format("validation fraction {}", options.validation_fraction);
   }

@@ -9,6 +9,10 @@
 
 namespace lockstep {
 
+/// Purpose of opening samples. Training needs several classes, and a part to test with. For measuring, parts
+/// that exist win over fractions, which may be those of the training of a model.
+enum class DataUse { training, measuring };
+
 /// Parts of a data set, as folders and files are named after them.
 enum class Part { train, validation, test };
 
@@ -25,15 +29,16 @@ std::span<const std::string_view> names_of(Part part);
 std::filesystem::path find_part(const std::filesystem::path& folder, Part part,
                                 std::string_view extension = {});
 
-/// Throws Error(usage) for a test fraction beside a test part at `test`; empty: there is none.
-void check_test_fraction(const std::filesystem::path& test, double fraction);
+/// The share of samples to hold out for testing: `fraction` or, for measuring beside a test part at `test`
+/// (empty: there is none), 0. Throws Error(usage) for training with both.
+double test_share(const std::filesystem::path& test, double fraction, DataUse use);
 
 /// Test origin of a pair whose test part was held out.
 std::string origin_of_fraction(double fraction);
 
 /// Completes the parts that files have: without a test part, the validation part becomes it; with a
-/// validation fraction, training samples are held out. Throws Error(usage) for a validation fraction beside a
-/// validation part, and what hold_out_validation throws.
-void complete_parts(DatasetPair& pair, const DatasetOptions& options);
+/// validation fraction, training samples are held out. Throws Error(usage) for training with a validation
+/// fraction beside a validation part, and what hold_out_validation throws.
+void complete_parts(DatasetPair& pair, const DatasetOptions& options, DataUse use);
 
 }  // namespace lockstep

@@ -30,7 +30,7 @@ DatasetPair open_parts(const World& world, const DatasetOptions& options, DataUs
   check_same(world, lines_to_compare(options));
   world.agree([&] { check_fields(options); });
   DatasetPair pair = std::ranges::find(entries, options.name, &Entry::name)->open(world, options, use);
-  world.agree([&] { complete_parts(pair, options); });
+  world.agree([&] { complete_parts(pair, options, use); });
   return pair;
 }
 

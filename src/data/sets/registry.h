@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "data/sets/whole.h"
+#include "data/sets/parts.h"
 #include "lockstep/dataset.h"
 
 /// All data sets: the name for --dataset and the function, defined in a file of this folder, that opens the
@@ -23,5 +23,9 @@ namespace lockstep {
   DatasetPair function(const World& world, const DatasetOptions& options, DataUse use);
 LOCKSTEP_DATASETS(LOCKSTEP_DECLARE)
 #undef LOCKSTEP_DECLARE
+
+/// Opens the parts of a data set as open_dataset does. For measuring, the test part may be missing.
+/// Collective.
+DatasetPair open_parts(const World& world, const DatasetOptions& options, DataUse use);
 
 }  // namespace lockstep

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/world/check_same.h"
+#include "core/options/check.h"
 #include "data/fingerprint.h"
 #include "data/sets/csv_dataset.h"
+#include "data/sets/registry.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
@@ -76,7 +79,11 @@ std::unique_ptr<Dataset> open_whole(const World& world, DatasetOptions options, 
   options.test_fraction = options.validation_fraction = 0.0;
   std::vector<std::unique_ptr<Dataset>> parts;
   if (table != nullptr) {
-    world.agree([&] { parts = read_labelled_tables(options, *table); });
+    check_same(world, lines_to_compare(options));
+    world.agree([&] {
+      check_fields(options);
+      parts = read_labelled_tables(options, *table);
+    });
   } else {
     DatasetPair pair = open_parts(world, options, DataUse::measuring);
     for (auto* const part : {&pair.train, &pair.validation, &pair.test}) {

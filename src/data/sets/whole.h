@@ -7,14 +7,7 @@
 
 namespace lockstep {
 
-/// What samples are opened for. Training needs several classes, and a part to test with.
-enum class DataUse { training, measuring };
-
-/// Opens the parts of a data set as open_dataset does. For measuring, the test part may be missing.
-/// Collective.
-DatasetPair open_parts(const World& world, const DatasetOptions& options, DataUse use);
-
-/// What a model knows of the tables that it was trained on.
+/// A model's encoding of tables, and its classes or the unit of its number.
 struct TrainedTable {
   TableEncoding encoding = {};
   Names classes = {};  ///< empty: it predicts a number

@@ -39,7 +39,8 @@ struct Op {
   bool takes_bf16 = false;  ///< whether it was planned for activations of request.dtype; false: for floats
   std::function<void(const AnyMemory&)> forward;
   std::function<void(const AnyMemory&)> backward;
-  /// Writes the output of forward once more, before backward; null: that would take long.
+  /// Writes the output of forward once more, in backward, from inputs, parameters and saved memory; gets no
+  /// scratch memory. Null: that would take long.
   std::function<void(const AnyMemory&)> again;
 };
 

@@ -148,7 +148,7 @@ ImageList split_off_test_images(ImageList& list, double fraction) {
 
 ImageParts list_image_parts(const std::filesystem::path& place, double test_fraction, DataUse use) {
   Places places = find_places(place);
-  check_test_fraction(places.test.path(), test_fraction);
+  test_fraction = test_share(places.test.path(), test_fraction, use);
   if (use == DataUse::training) check_tested(place, places, test_fraction);
   if (places.train.empty()) places.train.folder = place;
   ImageParts parts{.train = list(places.train), .validation = {}, .test = {}};

@@ -6,7 +6,6 @@
 
 #include "data/sets/images/image_list.h"
 #include "data/sets/parts.h"
-#include "data/sets/whole.h"
 #include "lockstep/dataset.h"
 
 namespace lockstep {

@@ -23,12 +23,12 @@ std::unique_ptr<Dataset> open_packed_part(const std::filesystem::path& folder, P
 DatasetPair open_packed_parts(const std::filesystem::path& folder, double test_fraction, Shape shape,
                               DataUse use) {
   const std::filesystem::path test = index_of(folder, Part::test);
-  check_test_fraction(test, test_fraction);
+  test_share(test, test_fraction, use);
   if (use == DataUse::training && test.empty() && index_of(folder, Part::validation).empty()) {
     throw Error(Category::data, fmt::format("{}: no test.index there beside train.index: pack the data again",
                                             folder.string()));
   }
-  if (test_fraction > 0.0) {
+  if (use == DataUse::training && test_fraction > 0.0) {
     throw Error(
         Category::usage,
         fmt::format("does not divide packed images ({}): give it to lockstep data pack", folder.string()),
@@ -52,6 +52,7 @@ DatasetPair open_packed_parts(const std::filesystem::path& folder, double test_f
 
 DatasetPair open_classes(const std::filesystem::path& place, double test_fraction, Shape shape, DataUse use) {
   if (has_packed_images(place)) return open_packed_parts(place, test_fraction, shape, use);
+  test_fraction = test_share(find_image_part(place, Part::test), test_fraction, use);
   ImageParts parts = list_image_parts(place, test_fraction, use);
   DatasetPair pair;
   if (parts.validation) pair.validation_origin = parts.validation->place();

@@ -258,6 +258,7 @@ struct LabelPlaces {
   Path train;
   Path validation = {};
   Path test = {};
+  double test_fraction = 0.0;  ///< share to hold out
 };
 
 LabelPlaces find_label_places(const DatasetOptions& options, DataUse use) {
@@ -281,9 +282,9 @@ LabelPlaces find_label_places(const DatasetOptions& options, DataUse use) {
     places.validation = find(Part::validation);
     places.test = find(Part::test);
   }
-  check_test_fraction(places.test, options.test_fraction);
+  places.test_fraction = test_share(places.test, options.test_fraction, use);
   if (use == DataUse::training && places.test.empty() && places.validation.empty() &&
-      !(options.test_fraction > 0.0)) {
+      !(places.test_fraction > 0.0)) {
     throw Error(
         Category::usage,
         fmt::format("{}: no {} there: give --test-fraction 0.2 to test with a fifth of the images, or "
@@ -309,18 +310,18 @@ DatasetPair open_labelled_images(const DatasetOptions& options, DataUse use) {
     tree.add(read_label_table(CsvFile(other).reader(), options.drop_columns, &table), part);
   }
   tree.check_all_have_rows(places.tables ? "the tables in " + options.labels : table.file);
-  if (options.test_fraction > 0.0) split_off_test_samples(tree, table, options.test_fraction);
+  if (places.test_fraction > 0.0) split_off_test_samples(tree, table, places.test_fraction);
   const Shape shape{options.channels, options.image_size, options.image_size};
   const auto make = [&](Part part, const Path& place) {
     return tree.make(part, place.string(), table.labels, shape);
   };
-  const bool holds_out = options.test_fraction > 0.0;
+  const bool holds_out = places.test_fraction > 0.0;
   DatasetPair pair;
   pair.train = make(Part::train, places.train);
   if (!places.validation.empty()) pair.validation = make(Part::validation, places.validation);
   if (holds_out || !places.test.empty()) pair.test = make(Part::test, places.test);
   pair.validation_origin = places.validation.string();
-  pair.test_origin = holds_out ? origin_of_fraction(options.test_fraction) : places.test.string();
+  pair.test_origin = holds_out ? origin_of_fraction(places.test_fraction) : places.test.string();
   return pair;
 }
 

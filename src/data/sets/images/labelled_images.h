@@ -1,6 +1,6 @@
 #pragma once
 
-#include "data/sets/whole.h"
+#include "data/sets/parts.h"
 #include "lockstep/dataset.h"
 
 namespace lockstep {

@@ -185,7 +185,7 @@ void normalize(const BatchNormForward<Element>& task, int channel) {
   });
 }
 
-/// What forward added to the normalized values.
+/// Whether forward added a residual, and whether its gradient is computed.
 enum class Residual { none, without_gradient, with_gradient };
 
 /// Computes all gradients of a channel. Gradients of missing images are zeros. Without a residual, the

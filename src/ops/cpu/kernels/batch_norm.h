@@ -38,7 +38,7 @@ struct BatchNormBackward {
   BatchNormShape shape;
   ActivationKind activation;
   const Element* input;
-  const Element* output;  ///< read if there is an activation; null: there was no residual
+  const Element* output;  ///< null without a residual; else read if there is an activation
   const Element* grad_output;
   const float* weight;
   const float* bias;
