@@ -3,6 +3,7 @@
 #include <random>
 #include <vector>
 
+#include "ops/cpu/op.h"
 #include "ops/lanes.h"
 
 namespace lockstep::test {
