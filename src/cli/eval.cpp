@@ -2,10 +2,8 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <system_error>
 
 #include "cli/class_names.h"
 #include "cli/commands.h"
@@ -157,10 +155,8 @@ std::unique_ptr<SamplePredictions> open_predictions(const World& world, const Ne
 /// not.
 std::string held_out_note(const DataPart& part, const EvalOptions& options, const SavedModel& model) {
   const DatasetPair& data = part.data;
-  std::error_code missing;
   if (part.split != Split::test || data.test_origin != origin_of_fraction(options.data.test_fraction) ||
-      std::filesystem::equivalent(options.data.directory, fact(model.description.data, "data-dir"),
-                                  missing)) {
+      is_same_file(options.data.directory, fact(model.description.data, "data-dir"))) {
     return {};
   }
   const std::uint64_t held_out = data.test->size();

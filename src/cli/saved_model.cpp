@@ -145,10 +145,13 @@ SavedModel open_model(const std::filesystem::path& path, bool warns) {
   return described(ModelFile::read(path), path.string());
 }
 
+bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
+  FileStatus first, second;
+  return files().stat(one, first) == 0 && files().stat(other, second) == 0 && first.is_same_file(second);
+}
+
 void check_not_model(const std::filesystem::path& output, const SavedModel& model) {
-  FileStatus present, own;
-  if (files().stat(output, present) != 0 || files().stat(model.place, own) != 0) return;
-  if (!present.is_same_file(own)) return;
+  if (!is_same_file(output, model.place)) return;
   throw Error(Category::usage, fmt::format("{} is the model itself: name another file", output.string()));
 }
 
