@@ -1,10 +1,7 @@
 #include "cli/data_part.h"
 
-#include <fmt/format.h>
-
 #include <optional>
 
-#include "core/message.h"
 #include "data/sets/registry.h"
 #include "data/sets/whole.h"
 #include "lockstep/error.h"

@@ -14,7 +14,7 @@ namespace lockstep {
 enum class Split { test, validation, train, all };
 inline Names choices_of(Split) { return {"test", "validation", "train", "all"}; }
 
-/// How messages call its samples: "training" samples; empty: all.
+/// The word before "samples" in messages: "training", "test" or "validation"; empty for all samples.
 std::string adjective_of(Split split);
 
 /// The samples that a split names, and what owns them.

@@ -151,8 +151,7 @@ std::unique_ptr<SamplePredictions> open_predictions(const World& world, const Ne
   return predictions;
 }
 
-/// Note that only held-out samples of other data than those of the training are measured; empty: they are
-/// not.
+/// Message that only held-out samples are measured, of data that is not that of the training; empty: not so.
 std::string held_out_note(const DataPart& part, const EvalOptions& options, const SavedModel& model) {
   const DatasetPair& data = part.data;
   if (part.split != Split::test || data.test_origin != origin_of_fraction(options.data.test_fraction) ||

@@ -47,9 +47,9 @@ std::vector<bool> find_recomputable(const Graph& graph, const GradientFlow& flow
   return recomputable;
 }
 
-/// By node: the node before whose backward its result is computed again; 0: it is kept, or not read again.
-/// Where recomputed nodes read each other, all are computed again before the first backward that reads the
-/// last of them.
+/// By node: the node before whose backward its result is computed again; 0: it is kept, or not read again. A
+/// chain of recomputed nodes, each of which reads the one before, is computed again as a whole, before the
+/// first backward that reads its last result.
 std::vector<int> find_recomputed(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,
                                  const std::vector<NodeBytes>& nodes) {
   std::vector<int> again(nodes.size(), 0);
@@ -173,7 +173,7 @@ void add_nodes(const Timeline& time, const GradientFlow& flow, const std::vector
   }
 }
 
-/// Where nodes run alone, all have the same scratch memory, at the offset of the loss.
+/// Adds scratch memory for each step of each node. Nodes that run alone share one block, that of the loss.
 void add_scratch(const Timeline& time, const PlanOptions& options, const GradientFlow& flow,
                  const WorkspaceBytes& bytes, WorkspaceLayout& layout, Blocks& blocks) {
   std::size_t most = bytes.loss_scratch;

@@ -9,7 +9,7 @@ namespace lockstep {
 
 /// Differences between a run and the model that it starts from.
 struct InitialModel {
-  /// Whether its outputs are other classes, or numbers of another kind, than those of the run.
+  /// Whether the model was trained for other classes, or another task, than the run.
   bool other_outputs = false;
   std::vector<std::string> warnings = {};  ///< lines for the user
 };

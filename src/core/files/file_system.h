@@ -85,7 +85,8 @@ class ScopedFiles {
 /// Kind of the entry at `path`. If the system cannot determine it, throws Error with path, reason and the
 /// category of category_of_failure.
 FileKind file_kind(const std::filesystem::path& path);
-/// Whether `path` leads to a folder. No if the system cannot determine it: reading the path tells why.
+/// Whether `path` leads to a folder; false if that cannot be found out. Reading the path then gives the
+/// reason.
 bool is_folder(const std::filesystem::path& path);
 
 }  // namespace lockstep

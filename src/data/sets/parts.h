@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// Purpose of opening samples. Training needs several classes, and a part to test with. For measuring, parts
-/// that exist win over fractions, which may be those of the training of a model.
+/// Purpose of opening samples. Training needs several classes, and a part to test with. For measuring, a part
+/// that exists is used even if a fraction is given, as the fraction may be that of the model's training.
 enum class DataUse { training, measuring };
 
 /// Parts of a data set, as folders and files are named after them.

@@ -14,10 +14,9 @@ struct TrainedTable {
   TargetScale scale = {};
 };
 
-/// Opens all samples of a data set: those of its training, validation and test part, one after the other. The
-/// options that would hold some out do not matter. `table`: how tables are read, instead of by their training
-/// rows; null: by those. Collective. Throws as open_dataset; Error(data) for a row with a class that `table`
-/// does not have.
+/// Opens all samples of a data set: the training samples, then those for validation, then those for testing.
+/// Fractions in `options` have no effect. `table`: encoding of tables; null: it follows from their training
+/// rows. Collective. Throws as open_dataset; Error(data) for a row with a class that `table` does not have.
 std::unique_ptr<Dataset> open_whole(const World& world, DatasetOptions options, const TrainedTable* table);
 
 /// Data sets of equal shape, encoding, task and classes, one after the other. `parts`: at least one.

@@ -125,8 +125,8 @@ TEST(CheckpointFaults, ACallThatFailsWhileLaterOnesAreSetAsideIsReported) {
   EXPECT_GT(calls, 3U);
 }
 
-/// Writes checkpoint 3 beside those of `before`, 1 and 2, with a fault, and checks that a run can continue,
-/// also when the fault stays and the machine crashes. Returns the number of calls.
+/// Writes checkpoint 3, with a fault, on a copy of the disk `before`, which has checkpoints 1 and 2. Checks
+/// that a run can continue, also when the fault stays and the machine crashes. Returns the number of calls.
 std::uint64_t write_with_fault(const TestFiles& before, const TestFiles::ErrorOf& fault,
                                const std::string& reason) {
   const std::unique_ptr<TestFiles> copy = before.crash(1);  // nothing is lost
