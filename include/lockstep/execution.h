@@ -22,9 +22,10 @@ enum class SimdLevel {
   automatic,  ///< the best one that the processor has
   avx2,
   avx512,
+  amx,  ///< AVX-512, and AMX for products of bf16
   neon,
 };
-inline Names choices_of(SimdLevel) { return {"auto", "avx2", "avx512", "neon"}; }
+inline Names choices_of(SimdLevel) { return {"auto", "avx2", "avx512", "amx", "neon"}; }
 
 /// Rule by which CPU executors and ranks share the micro-batches of a training step. Does not affect the
 /// result.

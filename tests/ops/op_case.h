@@ -170,6 +170,12 @@ inline std::vector<OpCase> blocked_cases() {
       conv_case("StridedSevenFirst", {3, 30, 31}, 20,
                 {.kernel = 7, .stride = 2, .padding = 3, .bias = false, .first = true}),
       conv_case("StridedPixel", {2, 1, 1}, 2, {.stride = 2, .padding = 1}),
+      conv_case("OneByOneTiles", {32, 6, 6}, 48, {.kernel = 1}),
+      conv_case("OneByOnePlanes", {40, 8, 8}, 400, {.kernel = 1, .bias = false}),
+      conv_case("OneByOnePixels", {16, 15, 15}, 17, {.kernel = 1, .bias = false}),
+      conv_case("OneByOneFirst", {33, 3, 5}, 16, {.kernel = 1, .first = true}),
+      conv_case("DilatedMany", {17, 7, 9}, 18, {.padding = 2, .dilation = 2}),
+      conv_case("StridedAboveKernel", {16, 9, 8}, 16, {.kernel = 2, .stride = 3, .bias = false}),
   };
 }
 

@@ -1,6 +1,8 @@
 #include "ops/cpu/level.h"
 
 #include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -27,6 +29,21 @@ bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+#if defined(LOCKSTEP_HAS_AVX512)
+/// Linux gives a process the state of AMX's tiles on request only.
+bool may_use_tiles() {
+  constexpr int request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM of <asm/prctl.h>
+  constexpr int tile_data = 18;               // XFEATURE_XTILEDATA, a component of the processor's state
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+}
+
+bool has_amx() {
+  static const bool has = has_avx512() && __builtin_cpu_supports("amx-tile") &&
+                          __builtin_cpu_supports("amx-bf16") && may_use_tiles();
+  return has;
 }
 #endif
 
@@ -92,6 +109,8 @@ const char* level_name(Level level) {
       return "avx2";
     case Level::avx512:
       return "avx512";
+    case Level::amx:
+      return "amx";
     case Level::neon:
       return "neon";
   }

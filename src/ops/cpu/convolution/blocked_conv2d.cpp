@@ -23,9 +23,6 @@ constexpr int region_weights = 64 * 1024;  // floats: 256 KiB
 /// Minimum number of pixels of a region.
 constexpr int min_region_pixels = 14;
 
-int rounded_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
-int pieces(int value, int max) { return (value + max - 1) / max; }
-
 /// Grids of target pixels in the form that the kernel takes.
 struct BlockedGrids {
   TapGrids grids;

@@ -216,6 +216,9 @@ Op plan(const Conv2d& options, const OpRequest& request) {
   if (suits_winograd(request)) {
     return plan_winograd(request);
   }
+  if (suits_bf16_product(request)) {
+    return plan_bf16_product_conv2d(request);
+  }
   const bool depthwise = options.groups > 1 && options.groups == request.inputs[0].channels &&
                          options.groups == request.node.shape.channels;
   return depthwise ? plan_depthwise_conv2d(request) : plan_blocked_conv2d(request);

@@ -22,6 +22,17 @@ bool suits_winograd(const OpRequest& request);
 /// implementations.
 Op plan_winograd(const OpRequest& request);
 
+/// Whether a convolution is computed as products of bf16: activations in bf16, at least 16 products of each
+/// sum and 16 output channels, neither groups, pooling nor ReLU.
+bool suits_bf16_product(const OpRequest& request);
+
+/// Supports the convolutions that suit it, with activations in bf16.
+Op plan_bf16_product_conv2d(const OpRequest& request);
+
+/// Smallest number of pieces of `value` of at most `max` each.
+constexpr int pieces(int value, int max) { return (value + max - 1) / max; }
+constexpr int rounded_up(int value, int unit) { return pieces(value, unit) * unit; }
+
 /// Bytes of the bits that ReLU saves, [group][pixel]. 0: no ReLU.
 constexpr std::size_t mask_bytes(bool relu, std::size_t pixels, int samples) {
   return relu ? pixels * static_cast<std::size_t>(groups_of(samples)) * sizeof(std::uint16_t) : 0;

@@ -1,0 +1,308 @@
+#include <algorithm>
+
+#include "ops/cpu/convolution/conv2d.h"
+#include "ops/cpu/convolution/conv_taps.h"
+#include "ops/cpu/convolution/kernels/bf16_product.h"
+#include "ops/cpu/convolution/kernels/depthwise.h"
+#include "ops/cpu/kernels/conversion.h"
+
+namespace lockstep::cpu {
+namespace {
+
+// Parts of the second-level cache, which has 1 MiB or more where it matters.
+constexpr std::size_t pixels_limit = std::size_t{1024} << 10;   // packed pixels
+constexpr std::size_t rows_limit = std::size_t{768} << 10;     // packed rows of a weight's gradient
+constexpr std::size_t columns_limit = std::size_t{192} << 10;  // packed columns
+/// Maximum number of steps between loading and storing a tile of sums.
+constexpr int steps_limit = 32;
+
+/// A phase of a grid, with the places of its pixels.
+struct PlacedPhase {
+  ConvPhase phase;
+  std::vector<std::int32_t> sources;  ///< [tap][pixel]; -1: outside
+  std::vector<std::int32_t> targets;  ///< [pixel]
+  int pixels_at_once;
+};
+
+/// Grids of target pixels.
+struct PlacedGrids {
+  TapGrids grids;
+  std::vector<PlacedPhase> phases;
+};
+
+/// A convolution planned for a number of samples.
+struct ProductLayer {
+  const Bf16ProductKernels* kernels;
+  const DepthwiseKernels* depthwise;
+  const ConversionKernels* conversion;
+  ConvShapes shapes;
+  PlacedGrids forward;
+  PlacedGrids backward;  ///< no phases if the gradient of the input is not needed
+  // Gradient of the weights.
+  bool sums_in_place;  ///< whether the weights' own memory has whole tiles
+  int steps_at_once;
+  int row_tiles_at_once;
+  int column_tiles_at_once;
+  // Offsets in scratch memory.
+  std::size_t left_offset;
+  std::size_t right_offset;
+  std::size_t sums_offset;
+  std::size_t bias_offset;  ///< of the gradient as floats
+};
+
+int taps_of(const ProductLayer& layer) { return layer.shapes.options.kernel * layer.shapes.options.kernel; }
+
+PlacedPhase place(const TapGrids& grids, const ConvPhase& phase, const Shape& source, const Shape& target,
+                  std::size_t tile_bytes) {
+  PlacedPhase placed{.phase = phase, .sources = {}, .targets = {}, .pixels_at_once = 0};
+  for (int t = 0; t < phase.tap_count; ++t) {
+    const ConvTap& tap = grids.taps[static_cast<std::size_t>(phase.first_tap) + t];
+    for (int i = 0; i < phase.rows; ++i) {
+      for (int j = 0; j < phase.columns; ++j) {
+        const int row = i * grids.step + tap.row;
+        const int column = j * grids.step + tap.column;
+        const bool inside = row >= 0 && row < source.height && column >= 0 && column < source.width;
+        placed.sources.push_back(inside ? row * source.width + column : -1);
+      }
+    }
+  }
+  const auto first = static_cast<std::int32_t>(phase.target_offset / lanes);
+  for (int i = 0; i < phase.rows; ++i) {
+    for (int j = 0; j < phase.columns; ++j) {
+      placed.targets.push_back(first + (i * target.width + j) * grids.spacing);
+    }
+  }
+  const auto pixel_bytes = tile_bytes * whole_steps(phase.tap_count * source.channels);
+  const int most = std::max(2, static_cast<int>(pixels_limit / pixel_bytes) / 2 * 2);
+  const int pixels = phase.rows * phase.columns;
+  placed.pixels_at_once = rounded_up(pieces(pixels, pieces(pixels, most)), 2);
+  return placed;
+}
+
+PlacedGrids place(TapGrids grids, const Shape& source, const Shape& target, std::size_t tile_bytes) {
+  PlacedGrids placed{std::move(grids), {}};
+  for (const ConvPhase& phase : placed.grids.phases) {
+    placed.phases.push_back(place(placed.grids, phase, source, target, tile_bytes));
+  }
+  return placed;
+}
+
+/// Memory of one pass over a grid, forward or backward.
+struct ProductPass {
+  const Bfloat16* source;
+  Shape source_shape;
+  const float* bias;
+  Bfloat16* target;
+  Shape target_shape;
+  std::size_t target_stride;  ///< of the weights, per channel
+  std::size_t source_stride;
+};
+
+std::size_t plane_of(const Shape& shape) { return static_cast<std::size_t>(shape.height) * shape.width; }
+
+void run_pass(const ProductLayer& layer, const PlacedGrids& placed, const ProductPass& pass,
+              const NodeMemory<Bfloat16>& memory) {
+  std::byte* const left = memory.scratch + layer.left_offset;
+  for (const PlacedPhase& phase : placed.phases) {
+    layer.kernels->pack_factors({.weight = memory.parameters[0],
+                                 .row_stride = pass.target_stride,
+                                 .source_stride = pass.source_stride,
+                                 .rows = pass.target_shape.channels,
+                                 .sources = pass.source_shape.channels,
+                                 .taps = placed.grids.taps.data() + phase.phase.first_tap,
+                                 .tap_count = phase.phase.tap_count,
+                                 .left = left});
+    for (int group = 0; group < groups_of(memory.samples); ++group) {
+      const auto images = static_cast<std::size_t>(group) * lanes;
+      layer.kernels->multiply_pixels({.source = {.data = pass.source + images * pass.source_shape.size(),
+                                                 .plane = plane_of(pass.source_shape),
+                                                 .channels = pass.source_shape.channels,
+                                                 .places = phase.sources.data(),
+                                                 .taps = phase.phase.tap_count,
+                                                 .pixels = static_cast<int>(phase.targets.size())},
+                                      .left = left,
+                                      .rows = pass.target_shape.channels,
+                                      .bias = pass.bias,
+                                      .target = pass.target + images * pass.target_shape.size(),
+                                      .target_plane = plane_of(pass.target_shape),
+                                      .targets = phase.targets.data(),
+                                      .pixels_at_once = phase.pixels_at_once,
+                                      .right = memory.scratch + layer.right_offset});
+    }
+  }
+}
+
+void forward(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory) {
+  const auto taps = static_cast<std::size_t>(taps_of(layer));
+  run_pass(layer, layer.forward,
+           {.source = memory.inputs[0],
+            .source_shape = layer.shapes.input,
+            .bias = memory.parameters[1],
+            .target = memory.output,
+            .target_shape = layer.shapes.output,
+            .target_stride = layer.shapes.input.channels * taps,
+            .source_stride = taps},
+           memory);
+}
+
+void backward_data(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory) {
+  if (!layer.backward.grids.covers_all) {
+    std::fill_n(memory.grad_inputs[0], layer.shapes.input.size() * lanes * groups_of(memory.samples),
+                Bfloat16{});
+  }
+  const auto taps = static_cast<std::size_t>(taps_of(layer));
+  run_pass(layer, layer.backward,
+           {.source = memory.grad_output,
+            .source_shape = layer.shapes.output,
+            .bias = nullptr,
+            .target = memory.grad_inputs[0],
+            .target_shape = layer.shapes.input,
+            .target_stride = taps,
+            .source_stride = layer.shapes.input.channels * taps},
+           memory);
+}
+
+void backward_weights(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory) {
+  const int rows = layer.shapes.output.channels;
+  const int columns = layer.shapes.input.channels;
+  const auto taps = static_cast<std::size_t>(taps_of(layer));
+  const PlacedPhase& phase = layer.forward.phases[0];
+  float* const weights = memory.grad_parameters[0];
+  float* const sums = layer.sums_in_place ? weights : floats_at(memory.scratch, layer.sums_offset);
+  const auto row_stride = static_cast<std::size_t>(rounded_up(columns * taps_of(layer), tile_size));
+  for (int group = 0; group < groups_of(memory.samples); ++group) {
+    const auto images = static_cast<std::size_t>(group) * lanes;
+    layer.kernels->multiply_weights(
+        {.gradient = {.data = memory.grad_output + images * layer.shapes.output.size(),
+                      .plane = plane_of(layer.shapes.output),
+                      .channels = rows,
+                      .places = phase.targets.data(),
+                      .taps = 1,
+                      .pixels = static_cast<int>(phase.targets.size())},
+         .source = {.data = memory.inputs[0] + images * layer.shapes.input.size(),
+                    .plane = plane_of(layer.shapes.input),
+                    .channels = columns,
+                    .places = phase.sources.data(),
+                    .taps = static_cast<int>(taps),
+                    .pixels = static_cast<int>(phase.targets.size())},
+         .sums = sums,
+         .row_stride = row_stride,
+         .add = group > 0,
+         .steps_at_once = layer.steps_at_once,
+         .row_tiles_at_once = layer.row_tiles_at_once,
+         .column_tiles_at_once = layer.column_tiles_at_once,
+         .left = memory.scratch + layer.left_offset,
+         .right = memory.scratch + layer.right_offset});
+  }
+  if (layer.sums_in_place) return;
+  float* weight = weights;
+  for (int row = 0; row < rows; ++row) {
+    for (int column = 0; column < columns; ++column) {
+      const float* sum = sums + row * row_stride + column;
+      for (std::size_t tap = 0; tap < taps; ++tap, sum += columns) *weight++ = *sum;
+    }
+  }
+}
+
+void backward(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory) {
+  if (memory.grad_inputs[0] != nullptr) backward_data(layer, memory);
+  backward_weights(layer, memory);
+  if (memory.grad_parameters[1] != nullptr) {
+    float* const gradient = floats_at(memory.scratch, layer.bias_offset);
+    const int groups = groups_of(memory.samples);
+    layer.conversion->widen(layer.shapes.output.size() * groups, memory.grad_output, gradient);
+    layer.depthwise->bias_gradient(
+        {.groups = groups,
+         .grad = planes(gradient, nullptr, layer.shapes.output, 0, 0, layer.shapes.output.channels),
+         .grad_bias = memory.grad_parameters[1]});
+  }
+}
+
+/// Bytes of both packed operands.
+struct OperandBytes {
+  std::size_t left = 0;
+  std::size_t right = 0;
+};
+
+OperandBytes larger_of(const OperandBytes& a, const OperandBytes& b) {
+  return {std::max(a.left, b.left), std::max(a.right, b.right)};
+}
+
+OperandBytes bytes_of_pass(const ProductLayer& layer, const PlacedGrids& placed, int targets, int sources) {
+  OperandBytes bytes;
+  for (const PlacedPhase& phase : placed.phases) {
+    const auto steps = static_cast<std::size_t>(whole_steps(phase.phase.tap_count * sources));
+    bytes = larger_of(bytes, {whole_tiles(targets) * steps * layer.kernels->tile_bytes,
+                              phase.pixels_at_once * steps * layer.kernels->tile_bytes});
+  }
+  return bytes;
+}
+
+/// Chooses the blocks of the weights' gradient.
+OperandBytes choose_blocks(ProductLayer& layer) {
+  const auto pixels = static_cast<int>(layer.forward.phases[0].targets.size());
+  const int steps = pieces(pixels, step_pixels);
+  layer.steps_at_once = pieces(steps, pieces(steps, steps_limit));
+  const std::size_t bytes = layer.steps_at_once * layer.kernels->tile_bytes;
+  const auto even = [](int tiles, std::size_t most) {
+    const int limit = std::max(2, static_cast<int>(most) / 2 * 2);
+    return rounded_up(pieces(tiles, pieces(tiles, limit)), 2);
+  };
+  layer.row_tiles_at_once = even(whole_tiles(layer.shapes.output.channels), rows_limit / bytes);
+  layer.column_tiles_at_once =
+      even(whole_tiles(layer.shapes.input.channels * taps_of(layer)), columns_limit / bytes);
+  return {layer.row_tiles_at_once * bytes, layer.column_tiles_at_once * bytes};
+}
+
+/// Sets the blocks and offsets of the layer; returns the bytes of scratch memory.
+std::size_t lay_out_scratch(ProductLayer& layer, const OpRequest& request) {
+  const Shape& input = layer.shapes.input;
+  const Shape& output = layer.shapes.output;
+  OperandBytes operands = larger_of(bytes_of_pass(layer, layer.forward, output.channels, input.channels),
+                                    bytes_of_pass(layer, layer.backward, input.channels, output.channels));
+  if (request.training) operands = larger_of(operands, choose_blocks(layer));
+  layer.sums_in_place =
+      taps_of(layer) == 1 && input.channels % tile_size == 0 && output.channels % tile_size == 0;
+  const std::size_t sums = static_cast<std::size_t>(rounded_up(output.channels, tile_size)) *
+                           rounded_up(input.channels * taps_of(layer), tile_size);
+  const bool needs_bias = request.training && layer.shapes.options.bias && !request.node.zero_bias_gradient;
+  ScratchLayout layout;
+  layer.left_offset = layout.add(operands.left / sizeof(float));
+  layer.right_offset = layout.add(operands.right / sizeof(float));
+  layer.sums_offset = layout.add(request.training && !layer.sums_in_place ? sums : 0);
+  layer.bias_offset = layout.add(
+      needs_bias ? output.size() * lanes * static_cast<std::size_t>(groups_of(request.samples)) : 0);
+  return layout.bytes();
+}
+
+}  // namespace
+
+bool suits_bf16_product(const OpRequest& request) {
+  const auto& options = std::get<Conv2d>(request.node.operation);
+  return request.dtype == DataType::bf16 && options.groups == 1 && !request.node.epilogue.relu &&
+         request.node.epilogue.pool == 0 &&
+         std::min(request.inputs[0].channels * options.kernel * options.kernel,
+                  request.node.shape.channels) >= tile_size;
+}
+
+Op plan_bf16_product_conv2d(const OpRequest& request) {
+  ProductLayer layer{};
+  layer.kernels = &bf16_product_kernels(request.level);
+  layer.depthwise = &depthwise_kernels(request.level);
+  layer.conversion = &conversion_kernels(request.level);
+  layer.shapes = {std::get<Conv2d>(request.node.operation), request.inputs[0], request.node.shape};
+  layer.forward =
+      place(forward_taps(layer.shapes), layer.shapes.input, layer.shapes.output, layer.kernels->tile_bytes);
+  if (request.input_gradient) {
+    layer.backward = place(backward_taps(layer.shapes), layer.shapes.output, layer.shapes.input,
+                           layer.kernels->tile_bytes);
+  }
+  const std::size_t scratch_bytes = lay_out_scratch(layer, request);
+  Op op = op_of<Bfloat16>(layer);
+  op.takes_bf16 = true;
+  op.scratch_bytes = scratch_bytes;
+  op.backward_reads_inputs = 1;
+  return op;
+}
+
+}  // namespace lockstep::cpu
