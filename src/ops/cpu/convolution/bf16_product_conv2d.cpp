@@ -4,13 +4,12 @@
 #include "ops/cpu/convolution/conv_taps.h"
 #include "ops/cpu/convolution/kernels/bf16_product.h"
 #include "ops/cpu/convolution/kernels/depthwise.h"
-#include "ops/cpu/kernels/conversion.h"
 
 namespace lockstep::cpu {
 namespace {
 
 // Parts of the second-level cache, which has 1 MiB or more where it matters.
-constexpr std::size_t pixels_limit = std::size_t{1024} << 10;   // packed pixels
+constexpr std::size_t pixels_limit = std::size_t{1024} << 10;  // packed pixels
 constexpr std::size_t rows_limit = std::size_t{768} << 10;     // packed rows of a weight's gradient
 constexpr std::size_t columns_limit = std::size_t{192} << 10;  // packed columns
 /// Maximum number of steps between loading and storing a tile of sums.
@@ -34,7 +33,6 @@ struct PlacedGrids {
 struct ProductLayer {
   const Bf16ProductKernels* kernels;
   const DepthwiseKernels* depthwise;
-  const ConversionKernels* conversion;
   ConvShapes shapes;
   PlacedGrids forward;
   PlacedGrids backward;  ///< no phases if the gradient of the input is not needed
@@ -47,7 +45,6 @@ struct ProductLayer {
   std::size_t left_offset;
   std::size_t right_offset;
   std::size_t sums_offset;
-  std::size_t bias_offset;  ///< of the gradient as floats
 };
 
 int taps_of(const ProductLayer& layer) { return layer.shapes.options.kernel * layer.shapes.options.kernel; }
@@ -208,12 +205,10 @@ void backward(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory) {
   if (memory.grad_inputs[0] != nullptr) backward_data(layer, memory);
   backward_weights(layer, memory);
   if (memory.grad_parameters[1] != nullptr) {
-    float* const gradient = floats_at(memory.scratch, layer.bias_offset);
-    const int groups = groups_of(memory.samples);
-    layer.conversion->widen(layer.shapes.output.size() * groups, memory.grad_output, gradient);
-    layer.depthwise->bias_gradient(
-        {.groups = groups,
-         .grad = planes(gradient, nullptr, layer.shapes.output, 0, 0, layer.shapes.output.channels),
+    const Shape& output = layer.shapes.output;
+    layer.depthwise->bf16.bias_gradient(
+        {.groups = groups_of(memory.samples),
+         .grad = planes(memory.grad_output, nullptr, output, 0, 0, output.channels),
          .grad_bias = memory.grad_parameters[1]});
   }
 }
@@ -265,13 +260,10 @@ std::size_t lay_out_scratch(ProductLayer& layer, const OpRequest& request) {
       taps_of(layer) == 1 && input.channels % tile_size == 0 && output.channels % tile_size == 0;
   const std::size_t sums = static_cast<std::size_t>(rounded_up(output.channels, tile_size)) *
                            rounded_up(input.channels * taps_of(layer), tile_size);
-  const bool needs_bias = request.training && layer.shapes.options.bias && !request.node.zero_bias_gradient;
   ScratchLayout layout;
   layer.left_offset = layout.add(operands.left / sizeof(float));
   layer.right_offset = layout.add(operands.right / sizeof(float));
   layer.sums_offset = layout.add(request.training && !layer.sums_in_place ? sums : 0);
-  layer.bias_offset = layout.add(
-      needs_bias ? output.size() * lanes * static_cast<std::size_t>(groups_of(request.samples)) : 0);
   return layout.bytes();
 }
 
@@ -289,7 +281,6 @@ Op plan_bf16_product_conv2d(const OpRequest& request) {
   ProductLayer layer{};
   layer.kernels = &bf16_product_kernels(request.level);
   layer.depthwise = &depthwise_kernels(request.level);
-  layer.conversion = &conversion_kernels(request.level);
   layer.shapes = {std::get<Conv2d>(request.node.operation), request.inputs[0], request.node.shape};
   layer.forward =
       place(forward_taps(layer.shapes), layer.shapes.input, layer.shapes.output, layer.kernels->tile_bytes);

@@ -38,8 +38,8 @@ constexpr std::size_t mask_bytes(bool relu, std::size_t pixels, int samples) {
   return relu ? pixels * static_cast<std::size_t>(groups_of(samples)) * sizeof(std::uint16_t) : 0;
 }
 /// Bits that ReLU saves; null: no ReLU.
-template <class Layer>
-std::uint16_t* masks_of(const Layer& layer, const OpMemory& memory) {
+template <class Layer, class Element>
+std::uint16_t* masks_of(const Layer& layer, const NodeMemory<Element>& memory) {
   return layer.relu ? reinterpret_cast<std::uint16_t*>(memory.saved) : nullptr;
 }
 

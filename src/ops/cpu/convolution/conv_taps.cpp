@@ -88,26 +88,4 @@ TapBounds bounds_of(const std::vector<ConvTap>& taps) {
   return bounds;
 }
 
-PixelPlanes planes(const float* data, const std::uint16_t* masks, const Shape& shape, int group, int first,
-                   int count) {
-  const std::size_t pixel =
-      (static_cast<std::size_t>(group) * shape.channels + first) * shape.height * shape.width;
-  return {.data = data + pixel * lanes,
-          .masks = masks == nullptr ? nullptr : masks + pixel,
-          .channels = count,
-          .height = shape.height,
-          .width = shape.width};
-}
-
-PixelGrid target_of(float* data, const Shape& shape, int group, int channel, const TapGrids& grids) {
-  const std::size_t row = static_cast<std::size_t>(shape.width) * lanes;
-  const std::size_t plane = row * shape.height;
-  return {.data = data + plane * (static_cast<std::size_t>(group) * shape.channels + channel),
-          .plane = plane,
-          .row = row * grids.spacing,
-          .column = static_cast<std::size_t>(grids.spacing) * lanes,
-          .rows = grids.rows,
-          .columns = grids.columns};
-}
-
 }  // namespace lockstep::cpu

@@ -5,6 +5,7 @@
 #include "lockstep/network.h"
 #include "lockstep/shape.h"
 #include "ops/cpu/convolution/kernels/blocked_conv.h"
+#include "ops/cpu/op.h"
 
 namespace lockstep::cpu {
 
@@ -45,9 +46,30 @@ TapBounds bounds_of(const std::vector<ConvTap>& taps);
 
 /// Channels [first, first + count) of a group of images in an array with groups of `shape`. `masks` may be
 /// null.
-PixelPlanes planes(const float* data, const std::uint16_t* masks, const Shape& shape, int group, int first,
-                   int count);
+template <class Element>
+StoredPlanes<Element> planes(const Element* data, const std::uint16_t* masks, const Shape& shape, int group,
+                             int first, int count) {
+  const std::size_t pixel =
+      (static_cast<std::size_t>(group) * shape.channels + first) * shape.height * shape.width;
+  return {.data = data + pixel * lanes,
+          .masks = masks == nullptr ? nullptr : masks + pixel,
+          .channels = count,
+          .height = shape.height,
+          .width = shape.width};
+}
+
 /// Pixels of the grids in an array with groups of `shape`, from `channel` on.
-PixelGrid target_of(float* data, const Shape& shape, int group, int channel, const TapGrids& grids);
+template <class Element>
+StoredGrid<Element> target_of(Element* data, const Shape& shape, int group, int channel,
+                              const TapGrids& grids) {
+  const std::size_t row = static_cast<std::size_t>(shape.width) * lanes;
+  const std::size_t plane = row * shape.height;
+  return {.data = data + plane * (static_cast<std::size_t>(group) * shape.channels + channel),
+          .plane = plane,
+          .row = row * grids.spacing,
+          .column = static_cast<std::size_t>(grids.spacing) * lanes,
+          .rows = grids.rows,
+          .columns = grids.columns};
+}
 
 }  // namespace lockstep::cpu

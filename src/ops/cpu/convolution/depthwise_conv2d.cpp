@@ -3,6 +3,7 @@
 #include "ops/cpu/convolution/conv2d.h"
 #include "ops/cpu/convolution/conv_taps.h"
 #include "ops/cpu/convolution/kernels/depthwise.h"
+#include "ops/cpu/kernels/conversion.h"
 #include "ops/cpu/kernels/elementwise.h"
 
 namespace lockstep::cpu {
@@ -20,10 +21,12 @@ struct DepthwiseGrids {
   int source_columns;
 };
 
-/// A depthwise convolution planned for a number of samples.
+/// A depthwise convolution planned for a number of samples, with activations that are stored as `Element`.
+template <class Element>
 struct DepthwiseConvLayer {
-  const DepthwiseKernels* kernels;
-  const ElementwiseKernels* elementwise;
+  const DepthwiseFunctions<Element>* kernels;
+  const ElementwiseFunctions<Element>* elementwise;
+  const ConversionKernels* conversion;
   ConvShapes shapes;
   bool relu;
   DepthwiseGrids forward;
@@ -32,6 +35,7 @@ struct DepthwiseConvLayer {
   std::size_t band_offset;
   std::size_t grad_band_offset;
   std::size_t sums_offset;
+  std::size_t weights_offset;  ///< of weights that are rounded to bf16
 };
 
 DepthwiseGrids depthwise_grids(TapGrids grids) {
@@ -50,10 +54,12 @@ DepthwiseGrids depthwise_grids(TapGrids grids) {
   return banded;
 }
 
-DepthwiseConvLayer depthwise_layer(const OpRequest& request) {
-  DepthwiseConvLayer layer{};
-  layer.kernels = &depthwise_kernels(request.level);
-  layer.elementwise = &elementwise_kernels(request.level);
+template <class Element>
+DepthwiseConvLayer<Element> depthwise_layer(const OpRequest& request) {
+  DepthwiseConvLayer<Element> layer{};
+  layer.kernels = &functions_of<Element>(depthwise_kernels(request.level));
+  layer.elementwise = &functions_of<Element>(elementwise_kernels(request.level));
+  layer.conversion = &conversion_kernels(request.level);
   layer.shapes = {std::get<Conv2d>(request.node.operation), request.inputs[0], request.node.shape};
   layer.relu = request.node.epilogue.relu;
   layer.forward = depthwise_grids(forward_taps(layer.shapes));
@@ -63,11 +69,31 @@ DepthwiseConvLayer depthwise_layer(const OpRequest& request) {
   return layer;
 }
 
+template <class Element>
+std::size_t weights_size(const DepthwiseConvLayer<Element>& layer) {
+  return layer.shapes.output.channels * layer.forward.grids.taps.size();
+}
+
+/// The same view, with weights rounded to the type of activations.
+template <class Element>
+NodeMemory<Element> with_rounded_weights(const DepthwiseConvLayer<Element>& layer,
+                                         const NodeMemory<Element>& memory) {
+  NodeMemory<Element> view = memory;
+  if constexpr (!std::is_same_v<Element, float>) {
+    float* const rounded = floats_at(memory.scratch, layer.weights_offset);
+    layer.conversion->round_floats(weights_size(layer), memory.parameters[0], rounded);
+    view.parameters[0] = rounded;
+  }
+  return view;
+}
+
 /// Task for the channels of `source`, which begin with channel `first`, without its target.
-DepthwiseConv task_of(const DepthwiseConvLayer& layer, const DepthwiseGrids& grid, const PixelPlanes& source,
-                      int first, const OpMemory& memory) {
+template <class Element>
+DepthwiseConv<Element> task_of(const DepthwiseConvLayer<Element>& layer, const DepthwiseGrids& grid,
+                               const StoredPlanes<Element>& source, int first,
+                               const NodeMemory<Element>& memory) {
   const int kernel = layer.shapes.options.kernel;
-  DepthwiseConv task{};
+  DepthwiseConv<Element> task{};
   task.source = source;
   task.step = grid.grids.step;
   task.taps = grid.grids.taps.data();
@@ -86,10 +112,12 @@ DepthwiseConv task_of(const DepthwiseConvLayer& layer, const DepthwiseGrids& gri
   return task;
 }
 
-void forward(const DepthwiseConvLayer& layer, const OpMemory& memory) {
+template <class Element>
+void forward(const DepthwiseConvLayer<Element>& layer, const NodeMemory<Element>& given) {
+  const NodeMemory<Element> memory = with_rounded_weights(layer, given);
   const Shape& output = layer.shapes.output;
   for (int group = 0; group < groups_of(memory.samples); ++group) {
-    DepthwiseConv task =
+    DepthwiseConv<Element> task =
         task_of(layer, layer.forward,
                 planes(memory.inputs[0], nullptr, layer.shapes.input, group, 0, layer.shapes.input.channels),
                 0, memory);
@@ -113,28 +141,33 @@ struct Channels {
 constexpr std::size_t grad_limit = std::size_t{512} << 10;
 
 /// Channels whose gradients are computed together.
-int channels_at_once(const DepthwiseConvLayer& layer, int groups) {
+template <class Element>
+int channels_at_once(const DepthwiseConvLayer<Element>& layer, int groups) {
   const Shape& output = layer.shapes.output;
-  const std::size_t channel = sizeof(float) * lanes * output.height * output.width * groups;
+  const std::size_t channel = sizeof(Element) * lanes * output.height * output.width * groups;
   return static_cast<int>(std::clamp<std::size_t>(grad_limit / channel, 1, output.channels));
 }
 
-void backward_data(const DepthwiseConvLayer& layer, const OpMemory& memory, Channels channels) {
+template <class Element>
+void backward_data(const DepthwiseConvLayer<Element>& layer, const NodeMemory<Element>& memory,
+                   Channels channels) {
   const Shape& output = layer.shapes.output;
   for (int group = 0; group < groups_of(memory.samples); ++group) {
-    const PixelPlanes grad =
+    const StoredPlanes<Element> grad =
         planes(memory.grad_output, masks_of(layer, memory), output, group, channels.first, channels.count);
-    DepthwiseConv task = task_of(layer, layer.backward, grad, channels.first, memory);
+    DepthwiseConv<Element> task = task_of(layer, layer.backward, grad, channels.first, memory);
     task.target =
         target_of(memory.grad_inputs[0], layer.shapes.input, group, channels.first, layer.backward.grids);
     layer.kernels->conv(task);
   }
 }
 
-void backward_weights(const DepthwiseConvLayer& layer, const OpMemory& memory, Channels channels) {
+template <class Element>
+void backward_weights(const DepthwiseConvLayer<Element>& layer, const NodeMemory<Element>& memory,
+                      Channels channels) {
   const auto [first, count] = channels;
-  const PixelPlanes source = planes(memory.inputs[0], nullptr, layer.shapes.input, 0, first, count);
-  const DepthwiseConv forward = task_of(layer, layer.forward, source, first, memory);
+  const StoredPlanes<Element> source = planes(memory.inputs[0], nullptr, layer.shapes.input, 0, first, count);
+  const DepthwiseConv<Element> forward = task_of(layer, layer.forward, source, first, memory);
   layer.kernels->weights(
       {.forward = forward,
        .grad = planes(memory.grad_output, masks_of(layer, memory), layer.shapes.output, 0, first, count),
@@ -146,12 +179,14 @@ void backward_weights(const DepthwiseConvLayer& layer, const OpMemory& memory, C
        .sums = floats_at(memory.scratch, layer.sums_offset)});
 }
 
-void backward(const DepthwiseConvLayer& layer, const OpMemory& memory) {
+template <class Element>
+void backward(const DepthwiseConvLayer<Element>& layer, const NodeMemory<Element>& given) {
+  const NodeMemory<Element> memory = with_rounded_weights(layer, given);
   const Shape& output = layer.shapes.output;
   const int groups = groups_of(memory.samples);
   const bool data = memory.grad_inputs[0] != nullptr;
   if (data && !layer.backward.grids.covers_all) {
-    std::fill_n(memory.grad_inputs[0], layer.shapes.input.size() * lanes * groups, 0.0F);
+    std::fill_n(memory.grad_inputs[0], layer.shapes.input.size() * lanes * groups, Element{});
   }
   const int at_once = channels_at_once(layer, groups);
   for (int c = 0; c < output.channels; c += at_once) {
@@ -172,27 +207,33 @@ std::size_t band_floats(const DepthwiseGrids& grid) {
 }
 
 /// Sets the offsets of the layer; returns the bytes of scratch memory.
-std::size_t lay_out_scratch(DepthwiseConvLayer& layer) {
+template <class Element>
+std::size_t lay_out_scratch(DepthwiseConvLayer<Element>& layer) {
   const std::size_t band = std::max(band_floats(layer.forward), band_floats(layer.backward));
+  const bool copies_gradient = layer.relu || !std::is_same_v<Element, float>;
   const std::size_t grad =
-      layer.relu ? static_cast<std::size_t>(layer.forward.band_rows) * layer.shapes.output.width * lanes : 0;
+      copies_gradient ? static_cast<std::size_t>(layer.forward.band_rows) * layer.shapes.output.width * lanes
+                      : 0;
   ScratchLayout layout;
   layer.band_offset = layout.add(band);
   layer.grad_band_offset = layout.add(grad);
   layer.sums_offset = layout.add(layer.forward.grids.taps.size() * lanes);
+  layer.weights_offset = layout.add(std::is_same_v<Element, float> ? 0 : weights_size(layer));
   return layout.bytes();
 }
 
 }  // namespace
 
 Op plan_depthwise_conv2d(const OpRequest& request) {
-  DepthwiseConvLayer layer = depthwise_layer(request);
-  const std::size_t scratch_bytes = lay_out_scratch(layer);
-  Op op = op_of(layer);
-  op.scratch_bytes = scratch_bytes;
-  op.saved_bytes = mask_bytes(layer.relu, layer.shapes.output.size(), request.samples);
-  op.backward_reads_inputs = 1;
-  return op;
+  return plan_as_stored(request, [&]<class Element>(Element) {
+    DepthwiseConvLayer<Element> layer = depthwise_layer<Element>(request);
+    const std::size_t scratch_bytes = lay_out_scratch(layer);
+    Op op = op_of<Element>(layer);
+    op.scratch_bytes = scratch_bytes;
+    op.saved_bytes = mask_bytes(layer.relu, layer.shapes.output.size(), request.samples);
+    op.backward_reads_inputs = 1;
+    return op;
+  });
 }
 
 }  // namespace lockstep::cpu

@@ -31,29 +31,33 @@ struct ConvTap {
 struct ConvPhase {
   int first_tap;
   int tap_count;
-  std::size_t target_offset;  ///< of the grid's first pixel in a plane, in floats
+  std::size_t target_offset;  ///< of the grid's first pixel in a plane, in elements
   int rows;
   int columns;
 };
 
-/// Channels of one group of images; pixels outside the planes are zeros.
-struct PixelPlanes {
-  const float* data;           ///< [channel][row][column][16]
+/// Channels of one group of images, stored as `Element`; pixels outside the planes are zeros.
+template <class Element>
+struct StoredPlanes {
+  const Element* data;         ///< [channel][row][column][16]
   const std::uint16_t* masks;  ///< [channel][row][column]: images whose bit is 0 are zeros; may be null
   int channels;
   int height;
   int width;
 };
+using PixelPlanes = StoredPlanes<float>;
 
-/// Addresses of output pixels.
-struct PixelGrid {
-  float* data;
-  std::size_t plane;   ///< stride of channels, in floats
-  std::size_t row;     ///< stride of grid rows, in floats
-  std::size_t column;  ///< stride of grid columns, in floats
+/// Addresses of output pixels; strides are in elements.
+template <class Element>
+struct StoredGrid {
+  Element* data;
+  std::size_t plane;   ///< stride of channels
+  std::size_t row;     ///< stride of grid rows
+  std::size_t column;  ///< stride of grid columns
   int rows;            ///< maximum of the phases
   int columns;         ///< maximum of the phases
 };
+using PixelGrid = StoredGrid<float>;
 
 /// Sizes of blocks. They do not affect the bits of results.
 struct ConvBlocking {

@@ -1,20 +1,22 @@
 #include "ops/cpu/convolution/kernels/depthwise.h"
 #include "ops/cpu/convolution/kernels/region.h"
+#include "ops/cpu/kernels/storage.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
 /// Offset of a tap from a band's first pixel, in floats.
-std::size_t tap_offset(const DepthwiseConv& task, const ConvTap& tap) {
+template <class Element>
+std::size_t tap_offset(const DepthwiseConv<Element>& task, const ConvTap& tap) {
   return pixels(static_cast<std::size_t>(tap.row - task.first_row) * task.source_columns +
                 static_cast<std::size_t>(tap.column - task.first_column));
 }
 
 /// Computes P pixels of a grid row. `source`: first pixel in the band.
-template <int P>
-HWY_NOINLINE void tile(const DepthwiseConv& task, const ConvPhase& phase, const float* source,
-                       const float* filter, float bias, float* target) {
+template <int P, class Element>
+HWY_NOINLINE void tile(const DepthwiseConv<Element>& task, const ConvPhase& phase, const float* source,
+                       const float* filter, float bias, Element* target) {
   const std::size_t step = pixels(task.step);
   const ConvTap* taps = task.taps + phase.first_tap;
   Vector sum[P];
@@ -26,13 +28,14 @@ HWY_NOINLINE void tile(const DepthwiseConv& task, const ConvPhase& phase, const 
       sum[p] = hn::MulAdd(hn::Load(floats, x + p * step), factor, sum[p]);
     }
   }
-  LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { hn::Store(sum[p], floats, target + p * task.target.column); }
+  LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { store(sum[p], target + p * task.target.column); }
 }
 
 /// Computes grid row `row` of a band for one part of the images. Computes some pixels twice to cover a
 /// remainder.
-void run_row(const DepthwiseConv& task, const ConvPhase& phase, int row, const float* filter, float bias,
-             int part, float* target) {
+template <class Element>
+void run_row(const DepthwiseConv<Element>& task, const ConvPhase& phase, int row, const float* filter,
+             float bias, int part, Element* target) {
   const std::size_t step = pixels(task.step);
   const float* source =
       task.band + pixels(static_cast<std::size_t>(row) * task.step * task.source_columns) + part * width;
@@ -54,8 +57,9 @@ void run_row(const DepthwiseConv& task, const ConvPhase& phase, int row, const f
 }
 
 /// Computes all phases of the loaded band of grid rows from `first`.
-void run_band(const DepthwiseConv& task, int channel, int first) {
-  const PixelGrid& grid = task.target;
+template <class Element>
+void run_band(const DepthwiseConv<Element>& task, int channel, int first) {
+  const StoredGrid<Element>& grid = task.target;
   const float bias = task.bias == nullptr ? 0.0F : task.bias[channel];
   const float* filter = task.weight + static_cast<std::size_t>(channel) * task.filter;
   const int rows = smaller(task.band_rows, grid.rows - first);
@@ -65,7 +69,7 @@ void run_band(const DepthwiseConv& task, int channel, int first) {
       if (first + r >= phase.rows) {
         continue;
       }
-      float* target = grid.data + grid.plane * channel + phase.target_offset + grid.row * (first + r);
+      Element* target = grid.data + grid.plane * channel + phase.target_offset + grid.row * (first + r);
       for (int part = 0; part < parts; ++part) {
         run_row(task, phase, r, filter, bias, part, target + part * width);
       }
@@ -74,7 +78,9 @@ void run_band(const DepthwiseConv& task, int channel, int first) {
 }
 
 /// Copies the pixels of a channel that the band of grid rows from `row` reads.
-void load_band(const DepthwiseConv& task, const PixelPlanes& source, int channel, int row) {
+template <class Element>
+void load_band(const DepthwiseConv<Element>& task, const StoredPlanes<Element>& source, int channel,
+               int row) {
   copy_region(source,
               {channel, 1, row * task.step + task.first_row, task.source_rows, task.first_column,
                task.source_columns},
@@ -82,9 +88,9 @@ void load_band(const DepthwiseConv& task, const PixelPlanes& source, int channel
 }
 
 /// Adds a band to T sums: sums[first + t] += grad * input at tap first + t.
-template <int T>
-HWY_NOINLINE void add_taps(const DepthwiseConv& task, const float* grad, int rows, int first, int part,
-                           float* sums) {
+template <int T, class Element>
+HWY_NOINLINE void add_taps(const DepthwiseConv<Element>& task, const float* grad, int rows, int first,
+                           int part, float* sums) {
   const float* x[T];
   Vector sum[T];
   LOCKSTEP_UNROLL for (int t = 0; t < T; ++t) {
@@ -111,7 +117,8 @@ HWY_NOINLINE void add_taps(const DepthwiseConv& task, const float* grad, int row
 
 /// Adds a band to the sums of all taps, nine or eight at a time if possible, which hides the latency of
 /// additions.
-void add_band(const DepthwiseConv& task, const float* grad, int rows, float* sums) {
+template <class Element>
+void add_band(const DepthwiseConv<Element>& task, const float* grad, int rows, float* sums) {
   for (int part = 0; part < parts; ++part) {
     const int taps = task.phases[0].tap_count;
     for (int t = 0; t < taps;) {
@@ -134,24 +141,34 @@ void add_band(const DepthwiseConv& task, const float* grad, int rows, float* sum
 }
 
 /// The same planes `offset` pixels later.
-PixelPlanes moved(const PixelPlanes& planes, std::size_t offset) {
-  PixelPlanes result = planes;
+template <class Element>
+StoredPlanes<Element> moved(const StoredPlanes<Element>& planes, std::size_t offset) {
+  StoredPlanes<Element> result = planes;
   result.data += pixels(offset);
   result.masks = planes.masks == nullptr ? nullptr : planes.masks + offset;
   return result;
 }
 
+/// Rows of a channel from `row` on, if they can be read in place; else null.
+const float* rows_of(const PixelPlanes& planes, int channel, int row) {
+  const std::size_t first = (static_cast<std::size_t>(channel) * planes.height + row) * planes.width;
+  return planes.masks == nullptr ? planes.data + pixels(first) : nullptr;
+}
+const float* rows_of(const StoredPlanes<Bfloat16>& /*planes*/, int /*channel*/, int /*row*/) {
+  return nullptr;
+}
+
 /// Adds one group of images to the sums of a channel.
-void add_group(const DepthwiseConvWeights& task, int group, int channel) {
-  const DepthwiseConv& conv = task.forward;
-  const PixelPlanes source = moved(conv.source, task.source_stride * group);
-  const PixelPlanes grad = moved(task.grad, task.grad_stride * group);
+template <class Element>
+void add_group(const DepthwiseConvWeights<Element>& task, int group, int channel) {
+  const DepthwiseConv<Element>& conv = task.forward;
+  const StoredPlanes<Element> source = moved(conv.source, task.source_stride * group);
+  const StoredPlanes<Element> grad = moved(task.grad, task.grad_stride * group);
   for (int r = 0; r < grad.height; r += conv.band_rows) {
     const int rows = smaller(conv.band_rows, grad.height - r);
     load_band(conv, source, channel, r);
-    const float* from =
-        grad.data + pixels((static_cast<std::size_t>(channel) * grad.height + r) * grad.width);
-    if (grad.masks != nullptr) {
+    const float* from = rows_of(grad, channel, r);
+    if (from == nullptr) {
       copy_region(grad, {channel, 1, r, rows, 0, grad.width}, task.grad_band);
       from = task.grad_band;
     }
@@ -159,9 +176,8 @@ void add_group(const DepthwiseConvWeights& task, int group, int channel) {
   }
 }
 
-}  // namespace
-
-void depthwise_conv(const DepthwiseConv& task) {
+template <class Element>
+void depthwise_conv(const DepthwiseConv<Element>& task) {
   for (int c = 0; c < task.source.channels; ++c) {
     for (int row = 0; row < task.target.rows; row += task.band_rows) {
       load_band(task, task.source, c, row);
@@ -170,8 +186,9 @@ void depthwise_conv(const DepthwiseConv& task) {
   }
 }
 
-void depthwise_conv_weights(const DepthwiseConvWeights& task) {
-  const DepthwiseConv& conv = task.forward;
+template <class Element>
+void depthwise_conv_weights(const DepthwiseConvWeights<Element>& task) {
+  const DepthwiseConv<Element>& conv = task.forward;
   for (int c = 0; c < conv.source.channels; ++c) {
     clear(task.sums, pixels(conv.phases[0].tap_count));
     for (int group = 0; group < task.groups; ++group) {
@@ -182,17 +199,18 @@ void depthwise_conv_weights(const DepthwiseConvWeights& task) {
   }
 }
 
-void bias_gradient(const BiasGradient& task) {
+template <class Element>
+void bias_gradient(const BiasGradient<Element>& task) {
   const std::size_t plane = static_cast<std::size_t>(task.grad.height) * task.grad.width;
   for (int c = 0; c < task.grad.channels; ++c) {
     HWY_ALIGN float total[lanes];
     for (int part = 0; part < parts; ++part) {
       Vector sum = hn::Zero(floats);
       for (int group = 0; group < task.groups; ++group) {
-        const PixelPlanes grad = moved(task.grad, plane * task.grad.channels * group);
+        const StoredPlanes<Element> grad = moved(task.grad, plane * task.grad.channels * group);
         const std::size_t first = plane * c;
         for (std::size_t i = first; i < first + plane; ++i) {
-          const Vector v = hn::Load(floats, grad.data + pixels(i) + part * width);
+          const Vector v = load(grad.data + pixels(i) + part * width);
           sum = hn::Add(sum,
                         grad.masks == nullptr ? v : hn::IfThenElseZero(load_mask(part, grad.masks + i), v));
         }
@@ -203,7 +221,13 @@ void bias_gradient(const BiasGradient& task) {
   }
 }
 
-const DepthwiseKernels depthwise_kernels{
-    .conv = depthwise_conv, .weights = depthwise_conv_weights, .bias_gradient = bias_gradient};
+template <class Element>
+constexpr DepthwiseFunctions<Element> functions{.conv = depthwise_conv<Element>,
+                                                .weights = depthwise_conv_weights<Element>,
+                                                .bias_gradient = bias_gradient<Element>};
+
+}  // namespace
+
+const DepthwiseKernels depthwise_kernels{functions<float>, functions<Bfloat16>};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

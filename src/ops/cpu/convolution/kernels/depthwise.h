@@ -1,14 +1,18 @@
 #pragma once
 
+#include "core/bfloat16.h"
 #include "ops/cpu/convolution/kernels/blocked_conv.h"
 #include "ops/cpu/kernels/table.h"
 
 namespace lockstep::cpu {
 
+// Activations are stored as `Element`.
+
 /// Convolution of each channel with its own filter, for one group of images. Grid pixel (i, j) of every
 /// phase: the bias, plus weight * source, taps ascending.
+template <class Element>
 struct DepthwiseConv {
-  PixelPlanes source;
+  StoredPlanes<Element> source;
   int step;
   const ConvTap* taps;
   const ConvPhase* phases;
@@ -21,35 +25,41 @@ struct DepthwiseConv {
   int first_row;  ///< of a band's source, relative to its first grid row
   int first_column;
   int band_rows;  ///< grid rows of a band
-  PixelGrid target;
+  StoredGrid<Element> target;
   float* band;  ///< scratch: source_rows * source_columns * 16 floats
 };
 
 /// Gradient of the weights from all groups of images. Order of additions per weight: (group, row, column)
 /// ascending per image, then the images as in fold_lanes.
+template <class Element>
 struct DepthwiseConvWeights {
-  DepthwiseConv forward;  ///< source of the first group; one phase; target and bias are unused
-  PixelPlanes grad;       ///< of the first group, the same channels
+  DepthwiseConv<Element> forward;  ///< source of the first group; one phase; target and bias are unused
+  StoredPlanes<Element> grad;      ///< of the first group, the same channels
   int groups;
   std::size_t source_stride;  ///< of groups, in pixels
   std::size_t grad_stride;
   float* grad_weight;
-  float* grad_band;  ///< scratch: a band of the gradient if it has masks
+  float* grad_band;  ///< scratch: a band of the gradient if it has masks or is not of floats
   float* sums;       ///< scratch: tap_count * 16 floats
 };
 
 /// Gradient of the bias: sum over all pixels, (group, pixel) ascending per image, then the images as in
 /// fold_lanes.
+template <class Element>
 struct BiasGradient {
   int groups;
-  PixelPlanes grad;  ///< of the first group
+  StoredPlanes<Element> grad;  ///< of the first group
   float* grad_bias;
 };
 
-struct DepthwiseKernels {
-  void (*conv)(const DepthwiseConv&);
-  void (*weights)(const DepthwiseConvWeights&);
-  void (*bias_gradient)(const BiasGradient&);
+template <class Element>
+struct DepthwiseFunctions {
+  void (*conv)(const DepthwiseConv<Element>&);
+  void (*weights)(const DepthwiseConvWeights<Element>&);
+  void (*bias_gradient)(const BiasGradient<Element>&);
+};
+struct DepthwiseKernels : DepthwiseFunctions<float> {
+  DepthwiseFunctions<Bfloat16> bf16;
 };
 LOCKSTEP_KERNEL_TABLE(DepthwiseKernels, depthwise_kernels)
 

@@ -3,22 +3,24 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-void copy_pixels(const PixelPlanes& planes, std::size_t first, int count, float* target) {
+template <class Element>
+void copy_pixels(const StoredPlanes<Element>& planes, std::size_t first, int count, float* target) {
   if (planes.masks != nullptr) {
     for (int i = 0; i < count; ++i) {
       copy_pixel(planes, first + static_cast<std::size_t>(i), target + pixels(i));
     }
     return;
   }
-  const float* source = planes.data + pixels(first);
+  const Element* source = planes.data + pixels(first);
   for (std::size_t i = 0; i < pixels(count); i += width) {
-    hn::Store(hn::Load(floats, source + i), floats, target + i);
+    store(load(source + i), target + i);
   }
 }
 
 }  // namespace
 
-void copy_region(const PixelPlanes& planes, const Region& region, float* target) {
+template <class Element>
+void copy_region(const StoredPlanes<Element>& planes, const Region& region, float* target) {
   const int left = smaller(larger(-region.column, 0), region.columns);
   const int end = larger(smaller(planes.width - region.column, region.columns), left);
   for (int c = 0; c < region.channels; ++c) {
@@ -37,5 +39,8 @@ void copy_region(const PixelPlanes& planes, const Region& region, float* target)
     }
   }
 }
+
+template void copy_region(const StoredPlanes<float>& planes, const Region& region, float* target);
+template void copy_region(const StoredPlanes<Bfloat16>& planes, const Region& region, float* target);
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

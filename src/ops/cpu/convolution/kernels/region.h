@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/cpu/convolution/kernels/blocked_conv.h"
+#include "ops/cpu/kernels/storage.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -13,12 +14,14 @@ struct Region {
 };
 
 /// Copies a region, with masks applied, to [channel][row][column][16].
-void copy_region(const PixelPlanes& planes, const Region& region, float* target);
+template <class Element>
+void copy_region(const StoredPlanes<Element>& planes, const Region& region, float* target);
 
 /// Copies one pixel with its mask applied.
-HWY_INLINE void copy_pixel(const PixelPlanes& planes, std::size_t pixel, float* target) {
+template <class Element>
+HWY_INLINE void copy_pixel(const StoredPlanes<Element>& planes, std::size_t pixel, float* target) {
   LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
-    Vector v = hn::Load(floats, planes.data + pixels(pixel) + part * width);
+    Vector v = load(planes.data + pixels(pixel) + part * width);
     if (planes.masks != nullptr) {
       v = hn::IfThenElseZero(load_mask(part, planes.masks + pixel), v);
     }
