@@ -1,36 +1,33 @@
 #include "ops/cpu/kernels/pool.h"
+#include "ops/cpu/kernels/storage.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// One output pixel and its window's rows and columns of the input.
+/// An output pixel of a channel and its window's rows and columns of the input.
 struct PoolWindow {
-  std::size_t output;  ///< output pixel
-  std::size_t plane;   ///< first pixel of the channel's input
+  std::size_t output;
   PoolRange rows;
   PoolRange columns;
 };
 
-/// Calls visit(window) for every output pixel: channels, rows and columns ascending.
+/// Calls visit(window) for every output pixel of a channel: rows and columns ascending.
 template <class Visit>
 HWY_INLINE void for_each_window(const PoolTask& task, const Visit& visit) {
   std::size_t output = 0;
-  for (int c = 0; c < task.channels; ++c) {
-    const std::size_t plane = static_cast<std::size_t>(c) * task.in_height * task.in_width;
-    for (int r = 0; r < task.out_height; ++r) {
-      for (int q = 0; q < task.out_width; ++q, ++output) {
-        visit(PoolWindow{output, plane, task.rows[r], task.columns[q]});
-      }
+  for (int r = 0; r < task.out_height; ++r) {
+    for (int q = 0; q < task.out_width; ++q, ++output) {
+      visit(PoolWindow{output, task.rows[r], task.columns[q]});
     }
   }
 }
 
-/// Calls visit(pixel of the input) for every pixel of a window: rows and columns ascending.
+/// Calls visit(pixel of the channel's input) for every pixel of a window: rows and columns ascending.
 template <class Visit>
 HWY_INLINE void for_each_pixel(const PoolTask& task, const PoolWindow& window, const Visit& visit) {
   for (int i = window.rows.begin; i < window.rows.end; ++i) {
-    const std::size_t row = window.plane + static_cast<std::size_t>(i) * task.in_width;
+    const std::size_t row = static_cast<std::size_t>(i) * task.in_width;
     for (int j = window.columns.begin; j < window.columns.end; ++j) {
       visit(row + static_cast<std::size_t>(j));
     }
@@ -41,84 +38,120 @@ HWY_INLINE Vector scale_of(const PoolWindow& window) {
   return hn::Set(floats, 1.0F / static_cast<float>(window.rows.count * window.columns.count));
 }
 
-std::size_t input_floats(const PoolTask& task) {
-  return pixels(static_cast<std::size_t>(task.channels) * task.in_height * task.in_width);
+/// Floats of a channel's input and output.
+std::size_t input_plane(const PoolTask& task) {
+  return pixels(static_cast<std::size_t>(task.in_height) * task.in_width);
+}
+std::size_t output_plane(const PoolTask& task) {
+  return pixels(static_cast<std::size_t>(task.out_height) * task.out_width);
 }
 
 /// Whether v replaces the largest value so far: the first of equal values stays, NaN wins.
 HWY_INLINE Mask replaces(Vector v, Vector largest) { return hn::Or(hn::Gt(v, largest), hn::IsNaN(v)); }
 
+/// Adds up the gradient of a channel's input by add(channel, sums), from zeros. Only the sums are rounded.
+template <class Add>
+void for_each_gradient(const PoolTask& task, float* grad_input, float* /*plane*/, const Add& add) {
+  for (int c = 0; c < task.channels; ++c, grad_input += input_plane(task)) {
+    clear(grad_input, input_plane(task));
+    add(c, grad_input);
+  }
+}
+template <class Add>
+void for_each_gradient(const PoolTask& task, Bfloat16* grad_input, float* plane, const Add& add) {
+  for (int c = 0; c < task.channels; ++c, grad_input += input_plane(task)) {
+    clear(plane, input_plane(task));
+    add(c, plane);
+    for (std::size_t i = 0; i < input_plane(task); i += width) store(load(plane + i), grad_input + i);
+  }
+}
+
+template <class Element>
+void average_forward(const PoolTask& task, const Element* input, Element* output) {
+  for (int c = 0; c < task.channels; ++c, input += input_plane(task), output += output_plane(task)) {
+    for_each_window(task, [&](const PoolWindow& window) HWY_ATTR {
+      LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
+        Vector sum = hn::Zero(floats);
+        for_each_pixel(task, window, [&](std::size_t pixel) HWY_ATTR {
+          sum = hn::Add(sum, load(input + pixels(pixel) + part));
+        });
+        store(hn::Mul(sum, scale_of(window)), output + pixels(window.output) + part);
+      }
+    });
+  }
+}
+
+template <class Element>
+void average_backward(const PoolTask& task, const Element* grad_output, Element* grad_input, float* plane) {
+  for_each_gradient(task, grad_input, plane, [&](int channel, float* sums) HWY_ATTR {
+    const Element* const grads = grad_output + output_plane(task) * channel;
+    for_each_window(task, [&](const PoolWindow& window) HWY_ATTR {
+      LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
+        const Vector share = hn::Mul(load(grads + pixels(window.output) + part), scale_of(window));
+        for_each_pixel(task, window, [&](std::size_t pixel) HWY_ATTR {
+          float* target = sums + pixels(pixel) + part;
+          hn::Store(hn::Add(hn::Load(floats, target), share), floats, target);
+        });
+      }
+    });
+  });
+}
+
+template <class Element>
+void max_forward(const PoolTask& task, const Element* input, Element* output) {
+  for (int c = 0; c < task.channels; ++c, input += input_plane(task), output += output_plane(task)) {
+    for_each_window(task, [&](const PoolWindow& window) HWY_ATTR {
+      LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
+        Vector largest = hn::Inf(floats);
+        largest = hn::Neg(largest);
+        for_each_pixel(task, window, [&](std::size_t pixel) HWY_ATTR {
+          const Vector v = load(input + pixels(pixel) + part);
+          largest = hn::IfThenElse(replaces(v, largest), v, largest);
+        });
+        store(largest, output + pixels(window.output) + part);
+      }
+    });
+  }
+}
+
+template <class Element>
+void max_backward(const PoolTask& task, const Element* input, const Element* grad_output, Element* grad_input,
+                  float* plane) {
+  const hn::RebindToSigned<Floats> integers;
+  for_each_gradient(task, grad_input, plane, [&](int channel, float* sums) HWY_ATTR {
+    const Element* const values = input + input_plane(task) * channel;
+    const Element* const grads = grad_output + output_plane(task) * channel;
+    for_each_window(task, [&](const PoolWindow& window) HWY_ATTR {
+      LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
+        Vector largest = hn::Neg(hn::Inf(floats));
+        auto place = hn::Zero(integers);
+        int number = 0;
+        for_each_pixel(task, window, [&](std::size_t pixel) HWY_ATTR {
+          const Vector v = load(values + pixels(pixel) + part);
+          const Mask better = replaces(v, largest);
+          largest = hn::IfThenElse(better, v, largest);
+          place = hn::IfThenElse(hn::RebindMask(integers, better), hn::Set(integers, number++), place);
+        });
+        const Vector grad = load(grads + pixels(window.output) + part);
+        number = 0;
+        for_each_pixel(task, window, [&](std::size_t pixel) HWY_ATTR {
+          const Mask here = hn::RebindMask(floats, hn::Eq(place, hn::Set(integers, number++)));
+          float* target = sums + pixels(pixel) + part;
+          hn::Store(hn::Add(hn::Load(floats, target), hn::IfThenElseZero(here, grad)), floats, target);
+        });
+      }
+    });
+  });
+}
+
+template <class Element>
+constexpr PoolFunctions<Element> functions{.average_forward = average_forward<Element>,
+                                           .average_backward = average_backward<Element>,
+                                           .max_forward = max_forward<Element>,
+                                           .max_backward = max_backward<Element>};
+
 }  // namespace
 
-void avg_pool_forward(const PoolTask& task, const float* input, float* output) {
-  for_each_window(task, [&](const PoolWindow& window) HWY_ATTR {
-    LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
-      Vector sum = hn::Zero(floats);
-      for_each_pixel(task, window, [&](std::size_t pixel) HWY_ATTR {
-        sum = hn::Add(sum, hn::Load(floats, input + pixels(pixel) + part));
-      });
-      hn::Store(hn::Mul(sum, scale_of(window)), floats, output + pixels(window.output) + part);
-    }
-  });
-}
-
-void avg_pool_backward(const PoolTask& task, const float* grad_output, float* grad_input) {
-  clear(grad_input, input_floats(task));
-  for_each_window(task, [&](const PoolWindow& window) HWY_ATTR {
-    LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
-      const Vector share =
-          hn::Mul(hn::Load(floats, grad_output + pixels(window.output) + part), scale_of(window));
-      for_each_pixel(task, window, [&](std::size_t pixel) HWY_ATTR {
-        float* target = grad_input + pixels(pixel) + part;
-        hn::Store(hn::Add(hn::Load(floats, target), share), floats, target);
-      });
-    }
-  });
-}
-
-void max_pool_forward(const PoolTask& task, const float* input, float* output) {
-  for_each_window(task, [&](const PoolWindow& window) HWY_ATTR {
-    LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
-      Vector largest = hn::Inf(floats);
-      largest = hn::Neg(largest);
-      for_each_pixel(task, window, [&](std::size_t pixel) HWY_ATTR {
-        const Vector v = hn::Load(floats, input + pixels(pixel) + part);
-        largest = hn::IfThenElse(replaces(v, largest), v, largest);
-      });
-      hn::Store(largest, floats, output + pixels(window.output) + part);
-    }
-  });
-}
-
-void max_pool_backward(const PoolTask& task, const float* input, const float* grad_output,
-                       float* grad_input) {
-  const hn::RebindToSigned<Floats> integers;
-  clear(grad_input, input_floats(task));
-  for_each_window(task, [&](const PoolWindow& window) HWY_ATTR {
-    LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
-      Vector largest = hn::Neg(hn::Inf(floats));
-      auto place = hn::Zero(integers);
-      int number = 0;
-      for_each_pixel(task, window, [&](std::size_t pixel) HWY_ATTR {
-        const Vector v = hn::Load(floats, input + pixels(pixel) + part);
-        const Mask better = replaces(v, largest);
-        largest = hn::IfThenElse(better, v, largest);
-        place = hn::IfThenElse(hn::RebindMask(integers, better), hn::Set(integers, number++), place);
-      });
-      const Vector grad = hn::Load(floats, grad_output + pixels(window.output) + part);
-      number = 0;
-      for_each_pixel(task, window, [&](std::size_t pixel) HWY_ATTR {
-        const Mask here = hn::RebindMask(floats, hn::Eq(place, hn::Set(integers, number++)));
-        float* target = grad_input + pixels(pixel) + part;
-        hn::Store(hn::Add(hn::Load(floats, target), hn::IfThenElseZero(here, grad)), floats, target);
-      });
-    }
-  });
-}
-
-const PoolKernels pool_kernels{.average_forward = avg_pool_forward,
-                               .average_backward = avg_pool_backward,
-                               .max_forward = max_pool_forward,
-                               .max_backward = max_pool_backward};
+const PoolKernels pool_kernels{functions<float>, functions<Bfloat16>};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "core/bfloat16.h"
 #include "ops/cpu/kernels/table.h"
 #include "ops/pool_range.h"
 
@@ -19,12 +20,19 @@ struct PoolTask {
   const PoolRange* columns;  ///< one per output column
 };
 
-struct PoolKernels {
-  void (*average_forward)(const PoolTask&, const float* input, float* output);
-  void (*average_backward)(const PoolTask&, const float* grad_output, float* grad_input);
-  void (*max_forward)(const PoolTask&, const float* input, float* output);
+/// Functions of activations that are stored as `Element`. `plane`: scratch of backward, input pixels of a
+/// channel x 16 floats; unused for floats.
+template <class Element>
+struct PoolFunctions {
+  void (*average_forward)(const PoolTask&, const Element* input, Element* output);
+  void (*average_backward)(const PoolTask&, const Element* grad_output, Element* grad_input, float* plane);
+  void (*max_forward)(const PoolTask&, const Element* input, Element* output);
   /// Adds each gradient to the first largest value of its window.
-  void (*max_backward)(const PoolTask&, const float* input, const float* grad_output, float* grad_input);
+  void (*max_backward)(const PoolTask&, const Element* input, const Element* grad_output, Element* grad_input,
+                       float* plane);
+};
+struct PoolKernels : PoolFunctions<float> {
+  PoolFunctions<Bfloat16> bf16;
 };
 LOCKSTEP_KERNEL_TABLE(PoolKernels, pool_kernels)
 
