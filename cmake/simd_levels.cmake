@@ -15,7 +15,7 @@ function(lockstep_add_simd_levels target)
     set(avx512_flags -march=x86-64-v4 -maes -mpclmul)
     if(avx512 IN_LIST levels)  # amx replaces a few kernels of avx512
       list(APPEND levels amx)
-      set(amx_flags ${avx512_flags} -mamx-tile -mamx-bf16)
+      set(amx_flags ${avx512_flags} -mamx-tile -mamx-bf16 -mavx512bf16)
       set(amx_kernels ${kernels})
       list(FILTER amx_kernels INCLUDE REGEX "/bf16_product\\.cpp$")
     endif()

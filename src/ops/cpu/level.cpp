@@ -41,8 +41,9 @@ bool may_use_tiles() {
 }
 
 bool has_amx() {
-  static const bool has = has_avx512() && __builtin_cpu_supports("amx-tile") &&
-                          __builtin_cpu_supports("amx-bf16") && may_use_tiles();
+  static const bool has = has_avx512() && __builtin_cpu_supports("avx512bf16") &&
+                          __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
+                          may_use_tiles();
   return has;
 }
 #endif

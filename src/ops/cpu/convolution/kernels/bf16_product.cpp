@@ -27,13 +27,13 @@ struct Tile {
   HWY_ALIGN std::uint32_t data[tile_floats];
 };
 
-/// Transposes 16 x 16 elements of 32 bits, [row][column], rows `step` elements apart.
-HWY_INLINE void transpose(const std::uint32_t* from, std::size_t step, std::uint32_t* to) {
+/// Transposes 16 x 16 elements of 32 bits.
+HWY_INLINE void transpose(const std::uint32_t* from, std::uint32_t* to) {
   const auto* const rows = reinterpret_cast<const float*>(from);
   for (int column = 0; column < tile_size; column += 4) {
     for (int row = 0; row < tile_size; row += width) {
       Vector columns[4];
-      load_columns(rows + row * step + column, step, columns);
+      load_columns(rows + row * tile_size + column, tile_size, columns);
       LOCKSTEP_UNROLL for (int i = 0; i < 4; ++i) {
         hn::Store(hn::BitCast(pairs, columns[i]), pairs, to + (column + i) * tile_size + row);
       }
@@ -64,35 +64,45 @@ class Tiles {
   ~Tiles() { _tile_release(); }
 };
 
+/// Rounds a row of a tile of sums; like `store`.
+HWY_INLINE void store_row(const float* sums, Bfloat16* to) {
+  const __m256bh rounded = _mm512_cvtneps_pbh(_mm512_load_ps(sums));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<__m256i>(rounded));
+}
+
 /// Writes images or columns [part, part + width) of one pair of a tile of the right operand.
 HWY_INLINE void put_pair(PairVector v, int pair, int part, std::byte* right) {
   hn::Store(v, pairs, reinterpret_cast<std::uint32_t*>(right) + pair * tile_size + part);
 }
-/// Writes a tile of the left operand.
-HWY_INLINE void put_rows(const std::uint32_t* rows, std::size_t step, std::byte* left) {
-  auto* const to = reinterpret_cast<std::uint32_t*>(left);
-  for (int row = 0; row < tile_size; ++row) {
-    LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
-      hn::Store(hn::LoadU(pairs, rows + row * step + part), pairs, to + row * tile_size + part);
-    }
-  }
+/// Writes a tile of the left operand by write_rows(target), which is [row][product].
+template <class Write>
+HWY_INLINE void put_rows(const Write& write_rows, std::byte* left) {
+  write_rows(reinterpret_cast<std::uint16_t*>(left));
 }
+/// Writes a tile of the left operand from one that is [pair][row].
 HWY_INLINE void put_pairs(const Tile& tile, std::byte* left) {
-  transpose(tile.data, tile_size, reinterpret_cast<std::uint32_t*>(left));
+  transpose(tile.data, reinterpret_cast<std::uint32_t*>(left));
 }
 
 /// Adds the products of `steps` steps to 1 or 2 x 1 or 2 tiles of sums, sums[row tile][column tile], whose
-/// rows are `stride` floats apart. Tiles of operands are `steps` tiles apart.
+/// rows are `stride` floats apart. Tiles of operands are `steps` tiles apart. `start`: from zero.
 template <int rows, int columns>
 HWY_INLINE void multiply(const std::byte* left, const std::byte* right, int steps, float* const (&sums)[2][2],
-                         std::size_t stride) {
+                         std::size_t stride, bool start) {
   const std::size_t next = steps * tile_bytes;
   const std::size_t bytes = stride * sizeof(float);
   asm volatile("" : : : "memory");  // GCC does not know that the following loads read memory
-  _tile_loadd(0, sums[0][0], bytes);
-  if constexpr (columns == 2) _tile_loadd(1, sums[0][1], bytes);
-  if constexpr (rows == 2) _tile_loadd(2, sums[1][0], bytes);
-  if constexpr (rows == 2 && columns == 2) _tile_loadd(3, sums[1][1], bytes);
+  if (start) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  } else {
+    _tile_loadd(0, sums[0][0], bytes);
+    if constexpr (columns == 2) _tile_loadd(1, sums[0][1], bytes);
+    if constexpr (rows == 2) _tile_loadd(2, sums[1][0], bytes);
+    if constexpr (rows == 2 && columns == 2) _tile_loadd(3, sums[1][1], bytes);
+  }
   for (int step = 0; step < steps; ++step, left += tile_bytes, right += tile_bytes) {
     _tile_loadd(6, right, 64);
     _tile_loadd(4, left, 64);
@@ -119,6 +129,10 @@ constexpr std::size_t tile_bytes = tile_size * step_products * sizeof(float);
 
 struct Tiles {};
 
+HWY_INLINE void store_row(const float* sums, Bfloat16* to) {
+  for (int part = 0; part < lanes; part += width) store(hn::Load(floats, sums + part), to + part);
+}
+
 HWY_INLINE void put_pair(PairVector v, int pair, int part, std::byte* tile) {
   float* const to = reinterpret_cast<float*>(tile) + pair * 2 * tile_size + part;
   hn::Store(hn::BitCast(floats, hn::ShiftLeft<16>(v)), floats, to);
@@ -131,9 +145,11 @@ HWY_INLINE void put_pairs(const Tile& tile, std::byte* left) {
     }
   }
 }
-HWY_INLINE void put_rows(const std::uint32_t* rows, std::size_t step, std::byte* left) {
-  Tile tile;
-  transpose(rows, step, tile.data);
+template <class Write>
+HWY_INLINE void put_rows(const Write& write_rows, std::byte* left) {
+  Tile rows, tile;
+  write_rows(reinterpret_cast<std::uint16_t*>(rows.data));
+  transpose(rows.data, tile.data);
   put_pairs(tile, left);
 }
 
@@ -201,7 +217,7 @@ HWY_INLINE void add_rows(int row, const float* left, const float* const (&right)
 
 template <int rows, int columns>
 void multiply(const std::byte* left, const std::byte* right, int steps, float* const (&sums)[2][2],
-              std::size_t stride) {
+              std::size_t stride, bool start) {
   /// Rows whose sums are in registers at once.
   constexpr int block = many_registers ? (columns * parts > 1 ? 8 : 16) : 6;
   constexpr int rest = tile_size % block;
@@ -209,6 +225,10 @@ void multiply(const std::byte* left, const std::byte* right, int steps, float* c
     return reinterpret_cast<const float*>(operand +
                                           (static_cast<std::size_t>(tile) * steps + step) * tile_bytes);
   };
+  for (int tile = 0; start && tile < rows * columns; ++tile) {
+    float* const sum = sums[tile / columns][tile % columns];
+    for (int row = 0; row < tile_size; ++row) clear(sum + row * stride, tile_size);
+  }
   for (int step = 0; step < steps; ++step) {
     const float* const values[2] = {tile_of(right, 0, step), tile_of(right, columns - 1, step)};
     for (int tile = 0; tile < rows; ++tile) {
@@ -225,13 +245,13 @@ void multiply(const std::byte* left, const std::byte* right, int steps, float* c
 
 /// `multiply` for 1 or 2 tiles of rows and columns.
 HWY_INLINE void multiply(int rows, int columns, const std::byte* left, const std::byte* right, int steps,
-                         float* const (&sums)[2][2], std::size_t stride) {
+                         float* const (&sums)[2][2], std::size_t stride, bool start) {
   if (rows == 2) {
-    columns == 2 ? multiply<2, 2>(left, right, steps, sums, stride)
-                 : multiply<2, 1>(left, right, steps, sums, stride);
+    columns == 2 ? multiply<2, 2>(left, right, steps, sums, stride, start)
+                 : multiply<2, 1>(left, right, steps, sums, stride, start);
   } else {
-    columns == 2 ? multiply<1, 2>(left, right, steps, sums, stride)
-                 : multiply<1, 1>(left, right, steps, sums, stride);
+    columns == 2 ? multiply<1, 2>(left, right, steps, sums, stride, start)
+                 : multiply<1, 1>(left, right, steps, sums, stride, start);
   }
 }
 
@@ -244,16 +264,17 @@ HWY_INLINE PairVector load_rounded(const float* from, int count) {
 
 /// Packs a tile of `rows` x `products` adjacent factors, whose rows are `stride` floats apart.
 void pack_rows(const float* weight, std::size_t stride, int rows, int products, std::byte* left) {
-  Tile tile;
-  auto* const elements = reinterpret_cast<std::uint16_t*>(tile.data);
-  for (int i = 0; i < tile_size; ++i) {
-    const int count = i < rows ? products : 0;
-    for (int k = 0; k < step_products; k += width) {
-      const auto rounded = load_rounded(count > 0 ? weight + i * stride + k : weight, count - k);
-      hn::StoreU(hn::TruncateTo(halves, rounded), halves, elements + i * step_products + k);
-    }
-  }
-  put_rows(tile.data, tile_size, left);
+  put_rows(
+      [&](std::uint16_t* tile) HWY_ATTR {
+        for (int i = 0; i < tile_size; ++i) {
+          const int count = i < rows ? products : 0;
+          for (int k = 0; k < step_products; k += width) {
+            const auto rounded = load_rounded(count > 0 ? weight + i * stride + k : weight, count - k);
+            hn::StoreU(hn::TruncateTo(halves, rounded), halves, tile + i * step_products + k);
+          }
+        }
+      },
+      left);
 }
 
 /// Packs a tile of factors whose rows are adjacent, and whose products are `stride` floats apart.
@@ -351,8 +372,7 @@ struct SumTiles {
 
 void start_with_bias(const PixelProduct& task, int row, float* tile) {
   for (int i = 0; i < tile_size; ++i, tile += tile_size) {
-    const bool given = task.bias != nullptr && row + i < task.rows;
-    const Vector bias = hn::Set(floats, given ? task.bias[row + i] : 0.0F);
+    const Vector bias = hn::Set(floats, row + i < task.rows ? task.bias[row + i] : 0.0F);
     for (int part = 0; part < tile_size; part += width) hn::Store(bias, floats, tile + part);
   }
 }
@@ -360,46 +380,55 @@ void start_with_bias(const PixelProduct& task, int row, float* tile) {
 void write_pixel(const PixelProduct& task, int row, int pixel, const float* tile) {
   const int count = smaller(tile_size, task.rows - row);
   Bfloat16* to = task.target + pixels(row * task.target_plane + task.targets[pixel]);
-  for (int i = 0; i < count; ++i, tile += tile_size, to += pixels(task.target_plane)) {
-    for (int part = 0; part < tile_size; part += width) {
-      store(hn::Load(floats, tile + part), to + part);
-    }
+  for (int i = 0; i < count; ++i, tile += tile_size, to += pixels(task.target_plane)) store_row(tile, to);
+}
+
+/// Computes 1 or 2 tiles of rows, from tile `row` on, of 1 or 2 grid pixels. `right`: the packed pixels.
+void multiply_block(const PixelProduct& task, int row, int rows, int pixel, int columns,
+                    const std::byte* right) {
+  const int steps = whole_steps(task.source.taps * task.source.channels);
+  SumTiles sums;
+  float* const places[2][2] = {{sums.data[0][0], sums.data[0][1]}, {sums.data[1][0], sums.data[1][1]}};
+  for (int i = 0; task.bias != nullptr && i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) start_with_bias(task, (row + i) * tile_size, places[i][j]);
+  }
+  multiply(rows, columns, task.left + static_cast<std::size_t>(row) * steps * tile_bytes, right, steps,
+           places, tile_size, task.bias == nullptr);
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) write_pixel(task, (row + i) * tile_size, pixel + j, places[i][j]);
   }
 }
 
 void multiply_pixels(const PixelProduct& task) {
   [[maybe_unused]] const Tiles tiles;
-  const int steps = whole_steps(task.source.taps * task.source.channels);
+  const std::size_t pixel_bytes = whole_steps(task.source.taps * task.source.channels) * tile_bytes;
   const int row_tiles = whole_tiles(task.rows);
-  SumTiles sums;
-  float* const places[2][2] = {{sums.data[0][0], sums.data[0][1]}, {sums.data[1][0], sums.data[1][1]}};
   for (int first = 0; first < task.source.pixels; first += task.pixels_at_once) {
     const int count = smaller(task.pixels_at_once, task.source.pixels - first);
     pack_pixels(task.source, first, count, task.right);
     for (int row = 0; row < row_tiles; row += 2) {
-      const int rows = smaller(2, row_tiles - row);
       for (int pixel = 0; pixel < count; pixel += 2) {
-        const int columns = smaller(2, count - pixel);
-        for (int i = 0; i < rows; ++i) {
-          for (int j = 0; j < columns; ++j) start_with_bias(task, (row + i) * tile_size, places[i][j]);
-        }
-        multiply(rows, columns, task.left + static_cast<std::size_t>(row) * steps * tile_bytes,
-                 task.right + static_cast<std::size_t>(pixel) * steps * tile_bytes, steps, places, tile_size);
-        for (int i = 0; i < rows; ++i) {
-          for (int j = 0; j < columns; ++j) {
-            write_pixel(task, (row + i) * tile_size, first + pixel + j, places[i][j]);
-          }
-        }
+        multiply_block(task, row, smaller(2, row_tiles - row), first + pixel, smaller(2, count - pixel),
+                       task.right + pixel * pixel_bytes);
       }
     }
   }
 }
 
-/// Loads two grid pixels of 16 elements from `first` on, [element][pair of images]; missing ones are zeros.
-void load_rows(const GridSource& source, int first, int pixel, Tile& tile) {
-  auto* to = reinterpret_cast<std::uint16_t*>(tile.data);
-  for (int i = 0; i < tile_size; ++i) {
-    const Element element = element_of(source, first + i);
+/// 16 elements of every grid pixel.
+struct Elements {
+  Element elements[tile_size];
+};
+
+Elements elements_of(const GridSource& source, int first) {
+  Elements result;
+  for (int i = 0; i < tile_size; ++i) result.elements[i] = element_of(source, first + i);
+  return result;
+}
+
+/// Loads two grid pixels from `pixel` on, [element][2 x 16 images]; missing ones are zeros.
+HWY_INLINE void load_rows(const GridSource& source, const Elements& elements, int pixel, std::uint16_t* to) {
+  for (const Element& element : elements.elements) {
     for (int p = pixel; p < pixel + step_pixels; ++p, to += lanes) {
       const std::uint16_t* const from = p < source.pixels ? images_of(element, p) : nullptr;
       for (int part = 0; part < lanes; part += width) {
@@ -409,36 +438,42 @@ void load_rows(const GridSource& source, int first, int pixel, Tile& tile) {
   }
 }
 
-/// Writes a tile of the right operand from one that is [column][pair].
-HWY_INLINE void put_columns(const Tile& columns, std::byte* right) {
-  Tile tile;
-  transpose(columns.data, tile_size, tile.data);
-  for (int pair = 0; pair < tile_pairs; ++pair) {
-    for (int part = 0; part < tile_size; part += width) {
-      put_pair(hn::Load(pairs, tile.data + pair * tile_size + part), pair, part, right);
+/// Packs 16 elements of the pixels of `steps` steps from `first` on, as rows or columns.
+void pack_elements_as_rows(const GridSource& source, int element, int first, int steps, std::byte* left) {
+  const Elements elements = elements_of(source, element);
+  for (int step = first; step < first + steps; ++step, left += tile_bytes) {
+    put_rows([&](std::uint16_t* tile) HWY_ATTR { load_rows(source, elements, step * step_pixels, tile); },
+             left);
+  }
+}
+void pack_elements_as_columns(const GridSource& source, int element, int first, int steps, std::byte* right) {
+  const Elements elements = elements_of(source, element);
+  Tile rows, tile;
+  for (int step = first; step < first + steps; ++step, right += tile_bytes) {
+    load_rows(source, elements, step * step_pixels, reinterpret_cast<std::uint16_t*>(rows.data));
+    transpose(rows.data, tile.data);
+    for (int pair = 0; pair < tile_pairs; ++pair) {
+      for (int part = 0; part < tile_size; part += width) {
+        put_pair(hn::Load(pairs, tile.data + pair * tile_size + part), pair, part, right);
+      }
     }
   }
 }
 
-/// Adds the products of `steps` steps of packed rows and columns, from `row` and `column` on, to the sums.
+/// Adds the products of `steps` steps of packed rows and columns, from tiles `row` and `column` on, to the
+/// sums.
 void add_block(const WeightProduct& task, int row, int row_count, int column, int column_count, int steps,
                bool start) {
   for (int j = 0; j < column_count; j += 2) {
-    const int columns = smaller(2, column_count - j);
     for (int i = 0; i < row_count; i += 2) {
-      const int rows = smaller(2, row_count - i);
-      float* sums[2][2] = {};
-      for (int r = 0; r < rows; ++r) {
-        for (int c = 0; c < columns; ++c) {
-          float* const tile = task.sums +
-                              static_cast<std::size_t>(row + i + r) * tile_size * task.row_stride +
-                              static_cast<std::size_t>(column + j + c) * tile_size;
-          sums[r][c] = tile;
-          for (int k = 0; start && k < tile_size; ++k) clear(tile + k * task.row_stride, tile_size);
-        }
-      }
-      multiply(rows, columns, task.left + static_cast<std::size_t>(i) * steps * tile_bytes,
-               task.right + static_cast<std::size_t>(j) * steps * tile_bytes, steps, sums, task.row_stride);
+      float* const sums = task.sums + static_cast<std::size_t>(row + i) * tile_size * task.row_stride +
+                          static_cast<std::size_t>(column + j) * tile_size;
+      float* const lower = sums + tile_size * task.row_stride;  // unused in the last tile of rows
+      float* const places[2][2] = {{sums, sums + tile_size}, {lower, lower + tile_size}};
+      multiply(smaller(2, row_count - i), smaller(2, column_count - j),
+               task.left + static_cast<std::size_t>(i) * steps * tile_bytes,
+               task.right + static_cast<std::size_t>(j) * steps * tile_bytes, steps, places, task.row_stride,
+               start);
     }
   }
 }
@@ -448,29 +483,21 @@ void multiply_weights(const WeightProduct& task) {
   const int all_steps = (task.gradient.pixels + step_pixels - 1) / step_pixels;
   const int row_tiles = whole_tiles(task.gradient.channels);
   const int column_tiles = whole_tiles(task.source.taps * task.source.channels);
-  Tile tile;
   for (int first = 0; first < all_steps; first += task.steps_at_once) {
     const int steps = smaller(task.steps_at_once, all_steps - first);
-    const bool start = first == 0 && !task.add;
+    const std::size_t bytes = steps * tile_bytes;  // of the steps of 16 rows or columns
     for (int row = 0; row < row_tiles; row += task.row_tiles_at_once) {
       const int rows = smaller(task.row_tiles_at_once, row_tiles - row);
-      std::byte* left = task.left;
-      for (int i = row; i < row + rows; ++i) {
-        for (int step = first; step < first + steps; ++step, left += tile_bytes) {
-          load_rows(task.gradient, i * tile_size, step * step_pixels, tile);
-          put_rows(tile.data, tile_size, left);
-        }
+      for (int i = 0; i < rows; ++i) {
+        pack_elements_as_rows(task.gradient, (row + i) * tile_size, first, steps, task.left + i * bytes);
       }
       for (int column = 0; column < column_tiles; column += task.column_tiles_at_once) {
         const int columns = smaller(task.column_tiles_at_once, column_tiles - column);
-        std::byte* right = task.right;
-        for (int i = column; i < column + columns; ++i) {
-          for (int step = first; step < first + steps; ++step, right += tile_bytes) {
-            load_rows(task.source, i * tile_size, step * step_pixels, tile);
-            put_columns(tile, right);
-          }
+        for (int i = 0; i < columns; ++i) {
+          pack_elements_as_columns(task.source, (column + i) * tile_size, first, steps,
+                                   task.right + i * bytes);
         }
-        add_block(task, row, rows, column, columns, steps, start);
+        add_block(task, row, rows, column, columns, steps, first == 0 && !task.add);
       }
     }
   }
