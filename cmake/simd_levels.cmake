@@ -36,7 +36,9 @@ function(lockstep_add_simd_levels target)
     # GCC 12 warns of the undefined operand of its own AVX-512 intrinsics (bug 105593).
     target_compile_options(lockstep_kernels_${level} PRIVATE ${${level}_flags} $<$<CONFIG:Debug>:-O1>
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>)
-    target_precompile_headers(lockstep_kernels_${level} PRIVATE <hwy/highway.h>)
+    if(NOT DEFINED ${level}_kernels)
+      target_precompile_headers(lockstep_kernels_${level} PRIVATE <hwy/highway.h>)
+    endif()
     list(APPEND targets lockstep_kernels_${level})
     list(APPEND objects $<TARGET_OBJECTS:lockstep_kernels_${level}>)
     string(TOUPPER ${level} upper)

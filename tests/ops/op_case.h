@@ -175,6 +175,7 @@ inline std::vector<OpCase> blocked_cases() {
       conv_case("OneByOnePixels", {16, 15, 15}, 17, {.kernel = 1, .bias = false}),
       conv_case("OneByOneFirst", {33, 3, 5}, 16, {.kernel = 1, .first = true}),
       conv_case("DilatedMany", {17, 7, 9}, 18, {.padding = 2, .dilation = 2}),
+      conv_case("StridedDeep", {128, 3, 2}, 1000, {.stride = 2, .padding = 1, .bias = false}),
       conv_case("StridedAboveKernel", {16, 9, 8}, 16, {.kernel = 2, .stride = 3, .bias = false}),
   };
 }

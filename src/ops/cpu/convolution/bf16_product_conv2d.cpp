@@ -12,6 +12,10 @@ namespace {
 constexpr std::size_t pixels_limit = std::size_t{1024} << 10;  // packed pixels
 constexpr std::size_t rows_limit = std::size_t{768} << 10;     // packed rows of a weight's gradient
 constexpr std::size_t columns_limit = std::size_t{192} << 10;  // packed columns
+/// Maximum size of packed weights, the second-level cache of processors with AMX.
+constexpr std::size_t left_limit = std::size_t{2} << 20;
+/// Maximum size of sums of the weights' gradients that are not in place.
+constexpr std::size_t sums_limit = std::size_t{4} << 20;
 /// Maximum number of steps between loading and storing a tile of sums.
 constexpr int steps_limit = 32;
 
@@ -21,6 +25,7 @@ struct PlacedPhase {
   std::vector<std::int32_t> sources;  ///< [tap][pixel]; -1: outside
   std::vector<std::int32_t> targets;  ///< [pixel]
   int pixels_at_once;
+  int targets_at_once;  ///< channels whose packed weights are in scratch together
 };
 
 /// Grids of target pixels.
@@ -37,7 +42,8 @@ struct ProductLayer {
   PlacedGrids forward;
   PlacedGrids backward;  ///< no phases if the gradient of the input is not needed
   // Gradient of the weights.
-  bool sums_in_place;  ///< whether the weights' own memory has whole tiles
+  bool sums_in_place;   ///< whether the weights' own memory has whole tiles
+  int outputs_at_once;  ///< otherwise, channels whose sums are in scratch together
   int steps_at_once;
   int row_tiles_at_once;
   int column_tiles_at_once;
@@ -49,9 +55,15 @@ struct ProductLayer {
 
 int taps_of(const ProductLayer& layer) { return layer.shapes.options.kernel * layer.shapes.options.kernel; }
 
+/// Channels whose tiles, with `bytes` for 16 channels, stay below `limit`.
+int channels_at_once(int channels, std::size_t bytes, std::size_t limit) {
+  const auto tiles = static_cast<int>(std::max<std::size_t>(1, limit / bytes));
+  return std::min(rounded_up(channels, tile_size), tiles * tile_size);
+}
+
 PlacedPhase place(const TapGrids& grids, const ConvPhase& phase, const Shape& source, const Shape& target,
                   std::size_t tile_bytes) {
-  PlacedPhase placed{.phase = phase, .sources = {}, .targets = {}, .pixels_at_once = 0};
+  PlacedPhase placed{.phase = phase, .sources = {}, .targets = {}, .pixels_at_once = 0, .targets_at_once = 0};
   for (int t = 0; t < phase.tap_count; ++t) {
     const ConvTap& tap = grids.taps[static_cast<std::size_t>(phase.first_tap) + t];
     for (int i = 0; i < phase.rows; ++i) {
@@ -73,6 +85,7 @@ PlacedPhase place(const TapGrids& grids, const ConvPhase& phase, const Shape& so
   const int most = std::max(2, static_cast<int>(pixels_limit / pixel_bytes) / 2 * 2);
   const int pixels = phase.rows * phase.columns;
   placed.pixels_at_once = rounded_up(pieces(pixels, pieces(pixels, most)), 2);
+  placed.targets_at_once = channels_at_once(target.channels, pixel_bytes, left_limit);
   return placed;
 }
 
@@ -97,34 +110,45 @@ struct ProductPass {
 
 std::size_t plane_of(const Shape& shape) { return static_cast<std::size_t>(shape.height) * shape.width; }
 
+/// Computes target channels [first, first + count) of a phase.
+void run_targets(const ProductLayer& layer, const PlacedGrids& placed, const PlacedPhase& phase,
+                 const ProductPass& pass, const NodeMemory<Bfloat16>& memory, int first, int count) {
+  const std::size_t target_plane = plane_of(pass.target_shape);
+  std::byte* const left = memory.scratch + layer.left_offset;
+  layer.kernels->pack_factors({.weight = memory.parameters[0] + first * pass.target_stride,
+                               .row_stride = pass.target_stride,
+                               .source_stride = pass.source_stride,
+                               .rows = count,
+                               .sources = pass.source_shape.channels,
+                               .taps = placed.grids.taps.data() + phase.phase.first_tap,
+                               .tap_count = phase.phase.tap_count,
+                               .left = left});
+  for (int group = 0; group < groups_of(memory.samples); ++group) {
+    const auto images = static_cast<std::size_t>(group) * lanes;
+    layer.kernels->multiply_pixels(
+        {.source = {.data = pass.source + images * pass.source_shape.size(),
+                    .plane = plane_of(pass.source_shape),
+                    .channels = pass.source_shape.channels,
+                    .places = phase.sources.data(),
+                    .taps = phase.phase.tap_count,
+                    .pixels = static_cast<int>(phase.targets.size())},
+         .left = left,
+         .rows = count,
+         .bias = pass.bias == nullptr ? nullptr : pass.bias + first,
+         .target = pass.target + images * pass.target_shape.size() + first * target_plane * lanes,
+         .target_plane = target_plane,
+         .targets = phase.targets.data(),
+         .pixels_at_once = phase.pixels_at_once,
+         .right = memory.scratch + layer.right_offset});
+  }
+}
+
 void run_pass(const ProductLayer& layer, const PlacedGrids& placed, const ProductPass& pass,
               const NodeMemory<Bfloat16>& memory) {
-  std::byte* const left = memory.scratch + layer.left_offset;
+  const int targets = pass.target_shape.channels;
   for (const PlacedPhase& phase : placed.phases) {
-    layer.kernels->pack_factors({.weight = memory.parameters[0],
-                                 .row_stride = pass.target_stride,
-                                 .source_stride = pass.source_stride,
-                                 .rows = pass.target_shape.channels,
-                                 .sources = pass.source_shape.channels,
-                                 .taps = placed.grids.taps.data() + phase.phase.first_tap,
-                                 .tap_count = phase.phase.tap_count,
-                                 .left = left});
-    for (int group = 0; group < groups_of(memory.samples); ++group) {
-      const auto images = static_cast<std::size_t>(group) * lanes;
-      layer.kernels->multiply_pixels({.source = {.data = pass.source + images * pass.source_shape.size(),
-                                                 .plane = plane_of(pass.source_shape),
-                                                 .channels = pass.source_shape.channels,
-                                                 .places = phase.sources.data(),
-                                                 .taps = phase.phase.tap_count,
-                                                 .pixels = static_cast<int>(phase.targets.size())},
-                                      .left = left,
-                                      .rows = pass.target_shape.channels,
-                                      .bias = pass.bias,
-                                      .target = pass.target + images * pass.target_shape.size(),
-                                      .target_plane = plane_of(pass.target_shape),
-                                      .targets = phase.targets.data(),
-                                      .pixels_at_once = phase.pixels_at_once,
-                                      .right = memory.scratch + layer.right_offset});
+    for (int t = 0; t < targets; t += phase.targets_at_once) {
+      run_targets(layer, placed, phase, pass, memory, t, std::min(phase.targets_at_once, targets - t));
     }
   }
 }
@@ -159,31 +183,35 @@ void backward_data(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory
            memory);
 }
 
-void backward_weights(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory) {
-  const int rows = layer.shapes.output.channels;
-  const int columns = layer.shapes.input.channels;
-  const auto taps = static_cast<std::size_t>(taps_of(layer));
+/// Row of the sums of a weight's gradient, in floats.
+std::size_t sums_width(const ProductLayer& layer) {
+  return static_cast<std::size_t>(rounded_up(layer.shapes.input.channels * taps_of(layer), tile_size));
+}
+
+/// Adds up the gradients of the weights of output channels [first, first + count).
+void sum_weights(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory, int first, int count,
+                 float* sums) {
+  const Shape& input = layer.shapes.input;
+  const Shape& output = layer.shapes.output;
   const PlacedPhase& phase = layer.forward.phases[0];
-  float* const weights = memory.grad_parameters[0];
-  float* const sums = layer.sums_in_place ? weights : floats_at(memory.scratch, layer.sums_offset);
-  const auto row_stride = static_cast<std::size_t>(rounded_up(columns * taps_of(layer), tile_size));
+  const auto pixels = static_cast<int>(phase.targets.size());
   for (int group = 0; group < groups_of(memory.samples); ++group) {
     const auto images = static_cast<std::size_t>(group) * lanes;
     layer.kernels->multiply_weights(
-        {.gradient = {.data = memory.grad_output + images * layer.shapes.output.size(),
-                      .plane = plane_of(layer.shapes.output),
-                      .channels = rows,
+        {.gradient = {.data = memory.grad_output + images * output.size() + first * plane_of(output) * lanes,
+                      .plane = plane_of(output),
+                      .channels = count,
                       .places = phase.targets.data(),
                       .taps = 1,
-                      .pixels = static_cast<int>(phase.targets.size())},
-         .source = {.data = memory.inputs[0] + images * layer.shapes.input.size(),
-                    .plane = plane_of(layer.shapes.input),
-                    .channels = columns,
+                      .pixels = pixels},
+         .source = {.data = memory.inputs[0] + images * input.size(),
+                    .plane = plane_of(input),
+                    .channels = input.channels,
                     .places = phase.sources.data(),
-                    .taps = static_cast<int>(taps),
-                    .pixels = static_cast<int>(phase.targets.size())},
+                    .taps = taps_of(layer),
+                    .pixels = pixels},
          .sums = sums,
-         .row_stride = row_stride,
+         .row_stride = sums_width(layer),
          .add = group > 0,
          .steps_at_once = layer.steps_at_once,
          .row_tiles_at_once = layer.row_tiles_at_once,
@@ -191,13 +219,31 @@ void backward_weights(const ProductLayer& layer, const NodeMemory<Bfloat16>& mem
          .left = memory.scratch + layer.left_offset,
          .right = memory.scratch + layer.right_offset});
   }
-  if (layer.sums_in_place) return;
-  float* weight = weights;
-  for (int row = 0; row < rows; ++row) {
-    for (int column = 0; column < columns; ++column) {
-      const float* sum = sums + row * row_stride + column;
-      for (std::size_t tap = 0; tap < taps; ++tap, sum += columns) *weight++ = *sum;
+}
+
+/// Copies sums of `count` output channels, [channel][tap][input channel], to the layout of weights.
+void unpack_sums(const ProductLayer& layer, const float* sums, int count, float* weight) {
+  const int inputs = layer.shapes.input.channels;
+  for (int row = 0; row < count; ++row, sums += sums_width(layer)) {
+    for (int column = 0; column < inputs; ++column) {
+      for (int tap = 0; tap < taps_of(layer); ++tap) *weight++ = sums[tap * inputs + column];
     }
+  }
+}
+
+void backward_weights(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory) {
+  const int outputs = layer.shapes.output.channels;
+  float* weight = memory.grad_parameters[0];
+  if (layer.sums_in_place) {
+    sum_weights(layer, memory, 0, outputs, weight);
+    return;
+  }
+  float* const sums = floats_at(memory.scratch, layer.sums_offset);
+  for (int first = 0; first < outputs; first += layer.outputs_at_once) {
+    const int count = std::min(layer.outputs_at_once, outputs - first);
+    sum_weights(layer, memory, first, count, sums);
+    unpack_sums(layer, sums, count, weight);
+    weight += static_cast<std::size_t>(count) * layer.shapes.input.channels * taps_of(layer);
   }
 }
 
@@ -223,11 +269,11 @@ OperandBytes larger_of(const OperandBytes& a, const OperandBytes& b) {
   return {std::max(a.left, b.left), std::max(a.right, b.right)};
 }
 
-OperandBytes bytes_of_pass(const ProductLayer& layer, const PlacedGrids& placed, int targets, int sources) {
+OperandBytes bytes_of_pass(const ProductLayer& layer, const PlacedGrids& placed, int sources) {
   OperandBytes bytes;
   for (const PlacedPhase& phase : placed.phases) {
     const auto steps = static_cast<std::size_t>(whole_steps(phase.phase.tap_count * sources));
-    bytes = larger_of(bytes, {whole_tiles(targets) * steps * layer.kernels->tile_bytes,
+    bytes = larger_of(bytes, {whole_tiles(phase.targets_at_once) * steps * layer.kernels->tile_bytes,
                               phase.pixels_at_once * steps * layer.kernels->tile_bytes});
   }
   return bytes;
@@ -253,17 +299,18 @@ OperandBytes choose_blocks(ProductLayer& layer) {
 std::size_t lay_out_scratch(ProductLayer& layer, const OpRequest& request) {
   const Shape& input = layer.shapes.input;
   const Shape& output = layer.shapes.output;
-  OperandBytes operands = larger_of(bytes_of_pass(layer, layer.forward, output.channels, input.channels),
-                                    bytes_of_pass(layer, layer.backward, input.channels, output.channels));
+  OperandBytes operands = larger_of(bytes_of_pass(layer, layer.forward, input.channels),
+                                    bytes_of_pass(layer, layer.backward, output.channels));
   if (request.training) operands = larger_of(operands, choose_blocks(layer));
   layer.sums_in_place =
       taps_of(layer) == 1 && input.channels % tile_size == 0 && output.channels % tile_size == 0;
-  const std::size_t sums = static_cast<std::size_t>(rounded_up(output.channels, tile_size)) *
-                           rounded_up(input.channels * taps_of(layer), tile_size);
+  layer.outputs_at_once =
+      channels_at_once(output.channels, sums_width(layer) * tile_size * sizeof(float), sums_limit);
   ScratchLayout layout;
   layer.left_offset = layout.add(operands.left / sizeof(float));
   layer.right_offset = layout.add(operands.right / sizeof(float));
-  layer.sums_offset = layout.add(request.training && !layer.sums_in_place ? sums : 0);
+  layer.sums_offset =
+      layout.add(request.training && !layer.sums_in_place ? layer.outputs_at_once * sums_width(layer) : 0);
   return layout.bytes();
 }
 

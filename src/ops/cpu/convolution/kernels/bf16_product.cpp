@@ -7,9 +7,9 @@
 #include <immintrin.h>
 #endif
 
-/// A tile of an operand is 16 x 16 pairs of bf16, each pair in 32 bits. With AMX, tiles of the left operand
-/// are [row][pair], those of the right one [pair][column]. Otherwise, tiles of the left operand are floats,
-/// [pair][16 even factors, 16 odd ones].
+/// A tile of an operand has 16 rows or columns x 16 pairs of products. With AMX, pairs are two bf16 in 32
+/// bits: a tile of the left operand is [row][pair], one of the right operand [pair][column]. Otherwise, both
+/// are floats, [pair][even, odd][row or column].
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 

@@ -68,7 +68,7 @@ struct PixelProduct {
 struct WeightProduct {
   GridSource gradient;  ///< one tap
   GridSource source;
-  float* sums;             ///< whole tiles
+  float* sums;             ///< whole tiles, aligned to 64 bytes
   std::size_t row_stride;  ///< of the sums
   bool add;                ///< to the sums of earlier groups of images
   // Do not affect the bits of results.
