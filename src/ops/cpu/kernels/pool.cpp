@@ -145,13 +145,13 @@ void max_backward(const PoolTask& task, const Element* input, const Element* gra
 }
 
 template <class Element>
-constexpr PoolFunctions<Element> functions{.average_forward = average_forward<Element>,
-                                           .average_backward = average_backward<Element>,
-                                           .max_forward = max_forward<Element>,
-                                           .max_backward = max_backward<Element>};
+constexpr PoolFunctions<Element> pool_functions{.average_forward = average_forward<Element>,
+                                                .average_backward = average_backward<Element>,
+                                                .max_forward = max_forward<Element>,
+                                                .max_backward = max_backward<Element>};
 
 }  // namespace
 
-const PoolKernels pool_kernels{functions<float>, functions<Bfloat16>};
+const PoolKernels pool_kernels{pool_functions<float>, pool_functions<Bfloat16>};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

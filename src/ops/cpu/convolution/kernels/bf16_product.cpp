@@ -13,29 +13,29 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-using Pairs = hn::RebindToUnsigned<Floats>;
-using Halves = hn::Rebind<std::uint16_t, Floats>;
-using PairVector = hn::Vec<Pairs>;
-constexpr Pairs pairs;
-constexpr Halves halves;
+using PairLanes = hn::RebindToUnsigned<Floats>;
+using HalfLanes = hn::Rebind<std::uint16_t, Floats>;
+using PairVector = hn::Vec<PairLanes>;
+constexpr PairLanes pair_lanes;
+constexpr HalfLanes half_lanes;
 
 constexpr int tile_pairs = step_products / 2;
 constexpr int tile_floats = tile_size * tile_size;  ///< or pairs of bf16
 
 /// Pairs of a tile.
-struct Tile {
+struct PairTile {
   HWY_ALIGN std::uint32_t data[tile_floats];
 };
 
 /// Transposes 16 x 16 elements of 32 bits.
-HWY_INLINE void transpose(const std::uint32_t* from, std::uint32_t* to) {
+HWY_INLINE void transpose_tile(const std::uint32_t* from, std::uint32_t* to) {
   const auto* const rows = reinterpret_cast<const float*>(from);
   for (int column = 0; column < tile_size; column += 4) {
     for (int row = 0; row < tile_size; row += width) {
       Vector columns[4];
       load_columns(rows + row * tile_size + column, tile_size, columns);
       LOCKSTEP_UNROLL for (int i = 0; i < 4; ++i) {
-        hn::Store(hn::BitCast(pairs, columns[i]), pairs, to + (column + i) * tile_size + row);
+        hn::Store(hn::BitCast(pair_lanes, columns[i]), pair_lanes, to + (column + i) * tile_size + row);
       }
     }
   }
@@ -56,12 +56,12 @@ struct alignas(64) TileConfig {
 constexpr TileConfig tile_config;
 
 /// Configures the tiles of this thread, as long as it lives.
-class Tiles {
+class TileState {
  public:
-  Tiles() { _tile_loadconfig(&tile_config); }
-  Tiles(const Tiles&) = delete;
-  Tiles& operator=(const Tiles&) = delete;
-  ~Tiles() { _tile_release(); }
+  TileState() { _tile_loadconfig(&tile_config); }
+  TileState(const TileState&) = delete;
+  TileState& operator=(const TileState&) = delete;
+  ~TileState() { _tile_release(); }
 };
 
 /// Rounds a row of a tile of sums; like `store`.
@@ -72,7 +72,7 @@ HWY_INLINE void store_row(const float* sums, Bfloat16* to) {
 
 /// Writes images or columns [part, part + width) of one pair of a tile of the right operand.
 HWY_INLINE void put_pair(PairVector v, int pair, int part, std::byte* right) {
-  hn::Store(v, pairs, reinterpret_cast<std::uint32_t*>(right) + pair * tile_size + part);
+  hn::Store(v, pair_lanes, reinterpret_cast<std::uint32_t*>(right) + pair * tile_size + part);
 }
 /// Writes a tile of the left operand by write_rows(target), which is [row][product].
 template <class Write>
@@ -80,15 +80,15 @@ HWY_INLINE void put_rows(const Write& write_rows, std::byte* left) {
   write_rows(reinterpret_cast<std::uint16_t*>(left));
 }
 /// Writes a tile of the left operand from one that is [pair][row].
-HWY_INLINE void put_pairs(const Tile& tile, std::byte* left) {
-  transpose(tile.data, reinterpret_cast<std::uint32_t*>(left));
+HWY_INLINE void put_pairs(const PairTile& tile, std::byte* left) {
+  transpose_tile(tile.data, reinterpret_cast<std::uint32_t*>(left));
 }
 
 /// Adds the products of `steps` steps to 1 or 2 x 1 or 2 tiles of sums, sums[row tile][column tile], whose
 /// rows are `stride` floats apart. Tiles of operands are `steps` tiles apart. `start`: from zero.
 template <int rows, int columns>
-HWY_INLINE void multiply(const std::byte* left, const std::byte* right, int steps, float* const (&sums)[2][2],
-                         std::size_t stride, bool start) {
+HWY_INLINE void multiply_tiles(const std::byte* left, const std::byte* right, int steps,
+                               float* const (&sums)[2][2], std::size_t stride, bool start) {
   const std::size_t next = steps * tile_bytes;
   const std::size_t bytes = stride * sizeof(float);
   asm volatile("" : : : "memory");  // GCC does not know that the following loads read memory
@@ -127,7 +127,7 @@ HWY_INLINE void multiply(const std::byte* left, const std::byte* right, int step
 
 constexpr std::size_t tile_bytes = tile_size * step_products * sizeof(float);
 
-struct Tiles {};
+struct TileState {};
 
 HWY_INLINE void store_row(const float* sums, Bfloat16* to) {
   for (int part = 0; part < lanes; part += width) store(hn::Load(floats, sums + part), to + part);
@@ -136,26 +136,26 @@ HWY_INLINE void store_row(const float* sums, Bfloat16* to) {
 HWY_INLINE void put_pair(PairVector v, int pair, int part, std::byte* tile) {
   float* const to = reinterpret_cast<float*>(tile) + pair * 2 * tile_size + part;
   hn::Store(hn::BitCast(floats, hn::ShiftLeft<16>(v)), floats, to);
-  hn::Store(hn::BitCast(floats, hn::And(v, hn::Set(pairs, 0xffff0000U))), floats, to + tile_size);
+  hn::Store(hn::BitCast(floats, hn::And(v, hn::Set(pair_lanes, 0xffff0000U))), floats, to + tile_size);
 }
-HWY_INLINE void put_pairs(const Tile& tile, std::byte* left) {
+HWY_INLINE void put_pairs(const PairTile& tile, std::byte* left) {
   for (int pair = 0; pair < tile_pairs; ++pair) {
     for (int part = 0; part < tile_size; part += width) {
-      put_pair(hn::Load(pairs, tile.data + pair * tile_size + part), pair, part, left);
+      put_pair(hn::Load(pair_lanes, tile.data + pair * tile_size + part), pair, part, left);
     }
   }
 }
 template <class Write>
 HWY_INLINE void put_rows(const Write& write_rows, std::byte* left) {
-  Tile rows, tile;
+  PairTile rows, tile;
   write_rows(reinterpret_cast<std::uint16_t*>(rows.data));
-  transpose(rows.data, tile.data);
+  transpose_tile(rows.data, tile.data);
   put_pairs(tile, left);
 }
 
 /// Sums of `rows` rows x `vectors` vectors of columns of the even or the odd products of a step.
 template <int rows, int vectors>
-HWY_INLINE void chains(const float* left, const float* const* right, Vector (&sum)[rows][vectors]) {
+HWY_INLINE void sum_chains(const float* left, const float* const* right, Vector (&sum)[rows][vectors]) {
   LOCKSTEP_UNROLL for (int i = 0; i < rows; ++i) {
     LOCKSTEP_UNROLL for (int v = 0; v < vectors; ++v) { sum[i][v] = hn::Zero(floats); }
   }
@@ -180,7 +180,7 @@ HWY_NOINLINE void add_step(const float* left, const float* const* right, float* 
                            std::size_t stride) {
   HWY_ALIGN float kept[rows * vectors * width];
   Vector sum[rows][vectors];
-  chains<rows, vectors>(left, right, sum);
+  sum_chains<rows, vectors>(left, right, sum);
   LOCKSTEP_UNROLL for (int i = 0; i < rows; ++i) {
     LOCKSTEP_UNROLL for (int v = 0; v < vectors; ++v) {
       hn::Store(sum[i][v], floats, kept + (i * vectors + v) * width);
@@ -188,7 +188,7 @@ HWY_NOINLINE void add_step(const float* left, const float* const* right, float* 
   }
   const float* odd[vectors];
   LOCKSTEP_UNROLL for (int v = 0; v < vectors; ++v) { odd[v] = right[v] + tile_size; }
-  chains<rows, vectors>(left + tile_size, odd, sum);
+  sum_chains<rows, vectors>(left + tile_size, odd, sum);
   LOCKSTEP_UNROLL for (int i = 0; i < rows; ++i) {
     LOCKSTEP_UNROLL for (int v = 0; v < vectors; ++v) {
       const Vector both = hn::Add(hn::Load(floats, kept + (i * vectors + v) * width), sum[i][v]);
@@ -216,8 +216,8 @@ HWY_INLINE void add_rows(int row, const float* left, const float* const (&right)
 }
 
 template <int rows, int columns>
-void multiply(const std::byte* left, const std::byte* right, int steps, float* const (&sums)[2][2],
-              std::size_t stride, bool start) {
+void multiply_tiles(const std::byte* left, const std::byte* right, int steps, float* const (&sums)[2][2],
+                    std::size_t stride, bool start) {
   /// Rows whose sums are in registers at once.
   constexpr int block = many_registers ? (columns * parts > 1 ? 8 : 16) : 6;
   constexpr int rest = tile_size % block;
@@ -243,22 +243,22 @@ void multiply(const std::byte* left, const std::byte* right, int steps, float* c
 
 #endif
 
-/// `multiply` for 1 or 2 tiles of rows and columns.
-HWY_INLINE void multiply(int rows, int columns, const std::byte* left, const std::byte* right, int steps,
-                         float* const (&sums)[2][2], std::size_t stride, bool start) {
+/// `multiply_tiles` for 1 or 2 tiles of rows and columns.
+HWY_INLINE void multiply_tiles(int rows, int columns, const std::byte* left, const std::byte* right,
+                               int steps, float* const (&sums)[2][2], std::size_t stride, bool start) {
   if (rows == 2) {
-    columns == 2 ? multiply<2, 2>(left, right, steps, sums, stride, start)
-                 : multiply<2, 1>(left, right, steps, sums, stride, start);
+    columns == 2 ? multiply_tiles<2, 2>(left, right, steps, sums, stride, start)
+                 : multiply_tiles<2, 1>(left, right, steps, sums, stride, start);
   } else {
-    columns == 2 ? multiply<1, 2>(left, right, steps, sums, stride, start)
-                 : multiply<1, 1>(left, right, steps, sums, stride, start);
+    columns == 2 ? multiply_tiles<1, 2>(left, right, steps, sums, stride, start)
+                 : multiply_tiles<1, 1>(left, right, steps, sums, stride, start);
   }
 }
 
-/// Upper halves of up to `count` floats, 32 bits each; others are zeros.
+/// Upper half_lanes of up to `count` floats, 32 bits each; others are zeros.
 HWY_INLINE PairVector load_rounded(const float* from, int count) {
   if (count >= width) return round_to_upper(hn::LoadU(floats, from));
-  if (count <= 0) return hn::Zero(pairs);
+  if (count <= 0) return hn::Zero(pair_lanes);
   return round_to_upper(hn::MaskedLoad(hn::FirstN(floats, count), floats, from));
 }
 
@@ -270,7 +270,7 @@ void pack_rows(const float* weight, std::size_t stride, int rows, int products, 
           const int count = i < rows ? products : 0;
           for (int k = 0; k < step_products; k += width) {
             const auto rounded = load_rounded(count > 0 ? weight + i * stride + k : weight, count - k);
-            hn::StoreU(hn::TruncateTo(halves, rounded), halves, tile + i * step_products + k);
+            hn::StoreU(hn::TruncateTo(half_lanes, rounded), half_lanes, tile + i * step_products + k);
           }
         }
       },
@@ -279,12 +279,12 @@ void pack_rows(const float* weight, std::size_t stride, int rows, int products, 
 
 /// Packs a tile of factors whose rows are adjacent, and whose products are `stride` floats apart.
 void pack_columns(const float* weight, std::size_t stride, int rows, int products, std::byte* left) {
-  Tile tile;
+  PairTile tile;
   for (int k = 0; k < step_products; k += 2) {
     for (int i = 0; i < tile_size; i += width) {
       const auto even = load_rounded(weight + k * stride + i, k < products ? rows - i : 0);
       const auto odd = load_rounded(weight + (k + 1) * stride + i, k + 1 < products ? rows - i : 0);
-      hn::Store(hn::Or(even, hn::ShiftLeft<16>(odd)), pairs, tile.data + k / 2 * tile_size + i);
+      hn::Store(hn::Or(even, hn::ShiftLeft<16>(odd)), pair_lanes, tile.data + k / 2 * tile_size + i);
     }
   }
   put_pairs(tile, left);
@@ -326,39 +326,39 @@ void pack_factors(const PackFactors& task) {
 }
 
 /// One element of every grid pixel.
-struct Element {
+struct SourceElement {
   const Bfloat16* data;
   const std::int32_t* places;  ///< null: a missing element, zeros
 };
 
-Element element_of(const GridSource& source, int number) {
+SourceElement element_of(const GridSource& source, int number) {
   if (number >= source.taps * source.channels) return {source.data, nullptr};
   return {source.data + pixels(number % source.channels * source.plane),
           source.places + static_cast<std::size_t>(number / source.channels) * source.pixels};
 }
 
 /// Address of an element of a pixel; null: zeros.
-HWY_INLINE const std::uint16_t* images_of(const Element& element, int pixel) {
+HWY_INLINE const std::uint16_t* images_of(const SourceElement& element, int pixel) {
   if (element.places == nullptr || element.places[pixel] < 0) return nullptr;
   return reinterpret_cast<const std::uint16_t*>(element.data + pixels(element.places[pixel]));
 }
 
-HWY_INLINE hn::Vec<Halves> load_or_zeros(const std::uint16_t* images, int part) {
-  return images == nullptr ? hn::Zero(halves) : hn::LoadU(halves, images + part);
+HWY_INLINE hn::Vec<HalfLanes> load_or_zeros(const std::uint16_t* images, int part) {
+  return images == nullptr ? hn::Zero(half_lanes) : hn::LoadU(half_lanes, images + part);
 }
 
 /// Packs grid pixels [first, first + count) to right[pixel][step][tile].
 void pack_pixels(const GridSource& source, int first, int count, std::byte* right) {
   const int steps = whole_steps(source.taps * source.channels);
   for (int number = 0; number < steps * step_products; number += 2) {
-    const Element even = element_of(source, number);
-    const Element odd = element_of(source, number + 1);
+    const SourceElement even = element_of(source, number);
+    const SourceElement odd = element_of(source, number + 1);
     std::byte* tile = right + static_cast<std::size_t>(number / step_products) * tile_bytes;
     for (int i = first; i < first + count; ++i, tile += steps * tile_bytes) {
       const std::uint16_t* const from[2] = {images_of(even, i), images_of(odd, i)};
       for (int part = 0; part < lanes; part += width) {
-        const auto lower = hn::PromoteTo(pairs, load_or_zeros(from[0], part));
-        const auto upper = hn::PromoteTo(pairs, load_or_zeros(from[1], part));
+        const auto lower = hn::PromoteTo(pair_lanes, load_or_zeros(from[0], part));
+        const auto upper = hn::PromoteTo(pair_lanes, load_or_zeros(from[1], part));
         put_pair(hn::Or(lower, hn::ShiftLeft<16>(upper)), number % step_products / 2, part, tile);
       }
     }
@@ -392,15 +392,15 @@ void multiply_block(const PixelProduct& task, int row, int rows, int pixel, int 
   for (int i = 0; task.bias != nullptr && i < rows; ++i) {
     for (int j = 0; j < columns; ++j) start_with_bias(task, (row + i) * tile_size, places[i][j]);
   }
-  multiply(rows, columns, task.left + static_cast<std::size_t>(row) * steps * tile_bytes, right, steps,
-           places, tile_size, task.bias == nullptr);
+  multiply_tiles(rows, columns, task.left + static_cast<std::size_t>(row) * steps * tile_bytes, right, steps,
+                 places, tile_size, task.bias == nullptr);
   for (int i = 0; i < rows; ++i) {
     for (int j = 0; j < columns; ++j) write_pixel(task, (row + i) * tile_size, pixel + j, places[i][j]);
   }
 }
 
 void multiply_pixels(const PixelProduct& task) {
-  [[maybe_unused]] const Tiles tiles;
+  [[maybe_unused]] const TileState tiles;
   const std::size_t pixel_bytes = whole_steps(task.source.taps * task.source.channels) * tile_bytes;
   const int row_tiles = whole_tiles(task.rows);
   for (int first = 0; first < task.source.pixels; first += task.pixels_at_once) {
@@ -416,23 +416,24 @@ void multiply_pixels(const PixelProduct& task) {
 }
 
 /// 16 elements of every grid pixel.
-struct Elements {
-  Element elements[tile_size];
+struct ElementTile {
+  SourceElement elements[tile_size];
 };
 
-Elements elements_of(const GridSource& source, int first) {
-  Elements result;
+ElementTile elements_of(const GridSource& source, int first) {
+  ElementTile result;
   for (int i = 0; i < tile_size; ++i) result.elements[i] = element_of(source, first + i);
   return result;
 }
 
 /// Loads two grid pixels from `pixel` on, [element][2 x 16 images]; missing ones are zeros.
-HWY_INLINE void load_rows(const GridSource& source, const Elements& elements, int pixel, std::uint16_t* to) {
-  for (const Element& element : elements.elements) {
+HWY_INLINE void load_rows(const GridSource& source, const ElementTile& elements, int pixel,
+                          std::uint16_t* to) {
+  for (const SourceElement& element : elements.elements) {
     for (int p = pixel; p < pixel + step_pixels; ++p, to += lanes) {
       const std::uint16_t* const from = p < source.pixels ? images_of(element, p) : nullptr;
       for (int part = 0; part < lanes; part += width) {
-        hn::StoreU(load_or_zeros(from, part), halves, to + part);
+        hn::StoreU(load_or_zeros(from, part), half_lanes, to + part);
       }
     }
   }
@@ -440,21 +441,21 @@ HWY_INLINE void load_rows(const GridSource& source, const Elements& elements, in
 
 /// Packs 16 elements of the pixels of `steps` steps from `first` on, as rows or columns.
 void pack_elements_as_rows(const GridSource& source, int element, int first, int steps, std::byte* left) {
-  const Elements elements = elements_of(source, element);
+  const ElementTile elements = elements_of(source, element);
   for (int step = first; step < first + steps; ++step, left += tile_bytes) {
     put_rows([&](std::uint16_t* tile) HWY_ATTR { load_rows(source, elements, step * step_pixels, tile); },
              left);
   }
 }
 void pack_elements_as_columns(const GridSource& source, int element, int first, int steps, std::byte* right) {
-  const Elements elements = elements_of(source, element);
-  Tile rows, tile;
+  const ElementTile elements = elements_of(source, element);
+  PairTile rows, tile;
   for (int step = first; step < first + steps; ++step, right += tile_bytes) {
     load_rows(source, elements, step * step_pixels, reinterpret_cast<std::uint16_t*>(rows.data));
-    transpose(rows.data, tile.data);
+    transpose_tile(rows.data, tile.data);
     for (int pair = 0; pair < tile_pairs; ++pair) {
       for (int part = 0; part < tile_size; part += width) {
-        put_pair(hn::Load(pairs, tile.data + pair * tile_size + part), pair, part, right);
+        put_pair(hn::Load(pair_lanes, tile.data + pair * tile_size + part), pair, part, right);
       }
     }
   }
@@ -470,16 +471,16 @@ void add_block(const WeightProduct& task, int row, int row_count, int column, in
                           static_cast<std::size_t>(column + j) * tile_size;
       float* const lower = sums + tile_size * task.row_stride;  // unused in the last tile of rows
       float* const places[2][2] = {{sums, sums + tile_size}, {lower, lower + tile_size}};
-      multiply(smaller(2, row_count - i), smaller(2, column_count - j),
-               task.left + static_cast<std::size_t>(i) * steps * tile_bytes,
-               task.right + static_cast<std::size_t>(j) * steps * tile_bytes, steps, places, task.row_stride,
-               start);
+      multiply_tiles(smaller(2, row_count - i), smaller(2, column_count - j),
+                     task.left + static_cast<std::size_t>(i) * steps * tile_bytes,
+                     task.right + static_cast<std::size_t>(j) * steps * tile_bytes, steps, places,
+                     task.row_stride, start);
     }
   }
 }
 
 void multiply_weights(const WeightProduct& task) {
-  [[maybe_unused]] const Tiles tiles;
+  [[maybe_unused]] const TileState tiles;
   const int all_steps = (task.gradient.pixels + step_pixels - 1) / step_pixels;
   const int row_tiles = whole_tiles(task.gradient.channels);
   const int column_tiles = whole_tiles(task.source.taps * task.source.channels);

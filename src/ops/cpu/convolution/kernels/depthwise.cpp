@@ -222,12 +222,12 @@ void bias_gradient(const BiasGradient<Element>& task) {
 }
 
 template <class Element>
-constexpr DepthwiseFunctions<Element> functions{.conv = depthwise_conv<Element>,
-                                                .weights = depthwise_conv_weights<Element>,
-                                                .bias_gradient = bias_gradient<Element>};
+constexpr DepthwiseFunctions<Element> depthwise_functions{.conv = depthwise_conv<Element>,
+                                                          .weights = depthwise_conv_weights<Element>,
+                                                          .bias_gradient = bias_gradient<Element>};
 
 }  // namespace
 
-const DepthwiseKernels depthwise_kernels{functions<float>, functions<Bfloat16>};
+const DepthwiseKernels depthwise_kernels{depthwise_functions<float>, depthwise_functions<Bfloat16>};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL
