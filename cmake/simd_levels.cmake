@@ -1,8 +1,8 @@
-# Compiles the sources in the folders `kernels` of src/ops/cpu once per instruction set (level); LOCKSTEP_LEVEL names
-# the namespace, and the program chooses a level at start. These sources contain only arithmetic: an inline function of
-# a library could be linked from a level that the machine does not have. `target`, and targets with
-# lockstep_level_definitions, see which levels there are (src/ops/cpu/kernels/table.h). lockstep_kernels has the
-# objects.
+# Compiles the sources in the folders `kernels` of src/ops/cpu once per instruction set (level); amx replaces only some
+# kernels of avx512. LOCKSTEP_LEVEL names the namespace, and the program chooses a level at start. These sources contain
+# only arithmetic: an inline function of a library could be linked from a level that the machine does not have. `target`,
+# and targets with lockstep_level_definitions, see which levels there are (src/ops/cpu/kernels/table.h).
+# lockstep_kernels has the objects.
 function(lockstep_add_simd_levels target)
   file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/ops/cpu/*.cpp)
   list(FILTER kernels INCLUDE REGEX "/kernels/")
@@ -13,11 +13,9 @@ function(lockstep_add_simd_levels target)
     set(levels ${LOCKSTEP_X86_LEVELS})
     set(avx2_flags -march=x86-64-v3 -maes -mpclmul)
     set(avx512_flags -march=x86-64-v4 -maes -mpclmul)
-    if(avx512 IN_LIST levels)  # amx replaces a few kernels of avx512
+    if(avx512 IN_LIST levels)
       list(APPEND levels amx)
       set(amx_flags ${avx512_flags} -mamx-tile -mamx-bf16 -mavx512bf16)
-      set(amx_kernels ${kernels})
-      list(FILTER amx_kernels INCLUDE REGEX "/bf16_product\\.cpp$")
     endif()
   else()
     set(levels neon)
@@ -25,8 +23,8 @@ function(lockstep_add_simd_levels target)
   endif()
   foreach(level ${levels})
     set(sources ${kernels})
-    if(DEFINED ${level}_kernels)
-      set(sources ${${level}_kernels})
+    if(level STREQUAL "amx")
+      list(FILTER sources INCLUDE REGEX "/bf16_product[.]cpp$")
     endif()
     add_library(lockstep_kernels_${level} OBJECT ${sources})
     set_target_properties(lockstep_kernels_${level} PROPERTIES UNITY_BUILD OFF)
@@ -36,7 +34,7 @@ function(lockstep_add_simd_levels target)
     # GCC 12 warns of the undefined operand of its own AVX-512 intrinsics (bug 105593).
     target_compile_options(lockstep_kernels_${level} PRIVATE ${${level}_flags} $<$<CONFIG:Debug>:-O1>
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>)
-    if(NOT DEFINED ${level}_kernels)
+    if(NOT level STREQUAL "amx")  # a precompiled header does not pay for one source
       target_precompile_headers(lockstep_kernels_${level} PRIVATE <hwy/highway.h>)
     endif()
     list(APPEND targets lockstep_kernels_${level})

@@ -8,7 +8,7 @@
 namespace lockstep::cpu {
 namespace {
 
-// Parts of the second-level cache, which has 1 MiB or more where it matters.
+// Maximum sizes of packed operands, for second-level caches of 1 MiB or more.
 constexpr std::size_t pixels_limit = std::size_t{1024} << 10;  // packed pixels
 constexpr std::size_t rows_limit = std::size_t{768} << 10;     // packed rows of a weight's gradient
 constexpr std::size_t columns_limit = std::size_t{192} << 10;  // packed columns
@@ -55,7 +55,8 @@ struct ProductLayer {
 
 int taps_of(const ProductLayer& layer) { return layer.shapes.options.kernel * layer.shapes.options.kernel; }
 
-/// Channels whose tiles, with `bytes` for 16 channels, stay below `limit`.
+/// Number of channels, a multiple of 16 and at least 16, whose memory is within `limit`; `bytes`: of 16
+/// channels.
 int channels_at_once(int channels, std::size_t bytes, std::size_t limit) {
   const auto tiles = static_cast<int>(std::max<std::size_t>(1, limit / bytes));
   return std::min(rounded_up(channels, tile_size), tiles * tile_size);
@@ -183,7 +184,7 @@ void backward_data(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory
            memory);
 }
 
-/// Row of the sums of a weight's gradient, in floats.
+/// Distance of rows of the sums of the weights' gradient, in floats.
 std::size_t sums_width(const ProductLayer& layer) {
   return static_cast<std::size_t>(rounded_up(layer.shapes.input.channels * taps_of(layer), tile_size));
 }

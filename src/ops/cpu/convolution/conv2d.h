@@ -23,7 +23,8 @@ bool suits_winograd(const OpRequest& request);
 Op plan_winograd(const OpRequest& request);
 
 /// Whether a convolution is computed as products of bf16: activations in bf16, at least 16 products of each
-/// sum and 16 output channels, neither groups, pooling nor ReLU.
+/// sum and 16 output channels; neither groups, pooling nor ReLU. Asked after suits_winograd. Depends on the
+/// shape, the data type and fused operations only, since the choice determines the bits of the result.
 bool suits_bf16_product(const OpRequest& request);
 
 /// Supports the convolutions that suit it, with activations in bf16.

@@ -113,8 +113,8 @@ DepthwiseConv<Element> task_of(const DepthwiseConvLayer<Element>& layer, const D
 }
 
 template <class Element>
-void forward(const DepthwiseConvLayer<Element>& layer, const NodeMemory<Element>& given) {
-  const NodeMemory<Element> memory = with_rounded_weights(layer, given);
+void forward(const DepthwiseConvLayer<Element>& layer, const NodeMemory<Element>& unrounded) {
+  const NodeMemory<Element> memory = with_rounded_weights(layer, unrounded);
   const Shape& output = layer.shapes.output;
   for (int group = 0; group < groups_of(memory.samples); ++group) {
     DepthwiseConv<Element> task =
@@ -180,8 +180,8 @@ void backward_weights(const DepthwiseConvLayer<Element>& layer, const NodeMemory
 }
 
 template <class Element>
-void backward(const DepthwiseConvLayer<Element>& layer, const NodeMemory<Element>& given) {
-  const NodeMemory<Element> memory = with_rounded_weights(layer, given);
+void backward(const DepthwiseConvLayer<Element>& layer, const NodeMemory<Element>& unrounded) {
+  const NodeMemory<Element> memory = with_rounded_weights(layer, unrounded);
   const Shape& output = layer.shapes.output;
   const int groups = groups_of(memory.samples);
   const bool data = memory.grad_inputs[0] != nullptr;

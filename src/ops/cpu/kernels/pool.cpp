@@ -1,4 +1,7 @@
 #include "ops/cpu/kernels/pool.h"
+
+#include <type_traits>
+
 #include "ops/cpu/kernels/storage.h"
 #include "ops/cpu/kernels/vectors.h"
 
@@ -38,7 +41,7 @@ HWY_INLINE Vector scale_of(const PoolWindow& window) {
   return hn::Set(floats, 1.0F / static_cast<float>(window.rows.count * window.columns.count));
 }
 
-/// Floats of a channel's input and output.
+/// Elements of a channel's input and output.
 std::size_t input_plane(const PoolTask& task) {
   return pixels(static_cast<std::size_t>(task.in_height) * task.in_width);
 }
@@ -49,20 +52,17 @@ std::size_t output_plane(const PoolTask& task) {
 /// Whether v replaces the largest value so far: the first of equal values stays, NaN wins.
 HWY_INLINE Mask replaces(Vector v, Vector largest) { return hn::Or(hn::Gt(v, largest), hn::IsNaN(v)); }
 
-/// Adds up the gradient of a channel's input by add(channel, sums), from zeros. Only the sums are rounded.
-template <class Add>
-void for_each_gradient(const PoolTask& task, float* grad_input, float* /*plane*/, const Add& add) {
+/// Adds up the gradient of each channel's input by add(channel, sums), from zeros. Only the sums are rounded.
+template <class Element, class Add>
+void for_each_gradient(const PoolTask& task, Element* grad_input, float* plane, const Add& add) {
   for (int c = 0; c < task.channels; ++c, grad_input += input_plane(task)) {
-    clear(grad_input, input_plane(task));
-    add(c, grad_input);
-  }
-}
-template <class Add>
-void for_each_gradient(const PoolTask& task, Bfloat16* grad_input, float* plane, const Add& add) {
-  for (int c = 0; c < task.channels; ++c, grad_input += input_plane(task)) {
-    clear(plane, input_plane(task));
-    add(c, plane);
-    for (std::size_t i = 0; i < input_plane(task); i += width) store(load(plane + i), grad_input + i);
+    float* sums = plane;
+    if constexpr (std::is_same_v<Element, float>) sums = grad_input;
+    clear(sums, input_plane(task));
+    add(c, sums);
+    if constexpr (!std::is_same_v<Element, float>) {
+      for (std::size_t i = 0; i < input_plane(task); i += width) store(load(sums + i), grad_input + i);
+    }
   }
 }
 

@@ -37,7 +37,7 @@ HWY_INLINE const float* opaque(const float* pointer) {
   return pointer;
 }
 
-/// Floats in `count` pixels.
+/// Elements in `count` pixels.
 HWY_INLINE std::size_t pixels(std::size_t count) { return count * lanes; }
 
 /// Writes zeros to `count` floats, a multiple of 16.
@@ -45,6 +45,13 @@ HWY_INLINE void clear(float* data, std::size_t count) {
   for (std::size_t i = 0; i < count; i += width) {
     hn::Store(hn::Zero(floats), floats, data + i);
   }
+}
+
+/// Loads `count` floats of less than a vector, and zeros. Highway's MaskedLoad reads whole vectors on NEON.
+HWY_INLINE Vector load_some(const float* from, int count) {
+  HWY_ALIGN float values[lanes] = {};
+  for (int i = 0; i < count; ++i) values[i] = from[i];
+  return hn::Load(floats, values);
 }
 
 /// Stores the bits of one part of a pixel. Highway may access eight bytes, but a mask has two: the copies

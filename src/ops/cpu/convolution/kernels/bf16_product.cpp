@@ -1,251 +1,17 @@
 #include "ops/cpu/convolution/kernels/bf16_product.h"
 
-#include "ops/cpu/kernels/storage.h"
-#include "ops/cpu/kernels/transpose.h"
-
 #if defined(__AMX_BF16__)
-#include <immintrin.h>
+#include "ops/cpu/convolution/kernels/bf16_tiles_amx.h"
+#else
+#include "ops/cpu/convolution/kernels/bf16_tiles_floats.h"
 #endif
 
-/// A tile of an operand has 16 rows or columns x 16 pairs of products. With AMX, pairs are two bf16 in 32
-/// bits: a tile of the left operand is [row][pair], one of the right operand [pair][column]. Otherwise, both
-/// are floats, [pair][even, odd][row or column].
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-using PairLanes = hn::RebindToUnsigned<Floats>;
-using HalfLanes = hn::Rebind<std::uint16_t, Floats>;
-using PairVector = hn::Vec<PairLanes>;
-constexpr PairLanes pair_lanes;
-constexpr HalfLanes half_lanes;
-
-constexpr int tile_pairs = step_products / 2;
-constexpr int tile_floats = tile_size * tile_size;  ///< or pairs of bf16
-
-/// Pairs of a tile.
-struct PairTile {
-  HWY_ALIGN std::uint32_t data[tile_floats];
-};
-
-/// Transposes 16 x 16 elements of 32 bits.
-HWY_INLINE void transpose_tile(const std::uint32_t* from, std::uint32_t* to) {
-  const auto* const rows = reinterpret_cast<const float*>(from);
-  for (int column = 0; column < tile_size; column += 4) {
-    for (int row = 0; row < tile_size; row += width) {
-      Vector columns[4];
-      load_columns(rows + row * tile_size + column, tile_size, columns);
-      LOCKSTEP_UNROLL for (int i = 0; i < 4; ++i) {
-        hn::Store(hn::BitCast(pair_lanes, columns[i]), pair_lanes, to + (column + i) * tile_size + row);
-      }
-    }
-  }
-}
-
-#if defined(__AMX_BF16__)
-
-constexpr std::size_t tile_bytes = tile_size * step_products * sizeof(Bfloat16);
-
-/// 16 rows of 64 bytes in each of the eight tiles (Intel 64 and IA-32 Architectures Software Developer's
-/// Manual, LDTILECFG).
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t zeros[15] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-constexpr TileConfig tile_config;
-
-/// Configures the tiles of this thread, as long as it lives.
-class TileState {
- public:
-  TileState() { _tile_loadconfig(&tile_config); }
-  TileState(const TileState&) = delete;
-  TileState& operator=(const TileState&) = delete;
-  ~TileState() { _tile_release(); }
-};
-
-/// Rounds a row of a tile of sums; like `store`.
-HWY_INLINE void store_row(const float* sums, Bfloat16* to) {
-  const __m256bh rounded = _mm512_cvtneps_pbh(_mm512_load_ps(sums));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<__m256i>(rounded));
-}
-
-/// Writes images or columns [part, part + width) of one pair of a tile of the right operand.
-HWY_INLINE void put_pair(PairVector v, int pair, int part, std::byte* right) {
-  hn::Store(v, pair_lanes, reinterpret_cast<std::uint32_t*>(right) + pair * tile_size + part);
-}
-/// Writes a tile of the left operand by write_rows(target), which is [row][product].
-template <class Write>
-HWY_INLINE void put_rows(const Write& write_rows, std::byte* left) {
-  write_rows(reinterpret_cast<std::uint16_t*>(left));
-}
-/// Writes a tile of the left operand from one that is [pair][row].
-HWY_INLINE void put_pairs(const PairTile& tile, std::byte* left) {
-  transpose_tile(tile.data, reinterpret_cast<std::uint32_t*>(left));
-}
-
-/// Adds the products of `steps` steps to 1 or 2 x 1 or 2 tiles of sums, sums[row tile][column tile], whose
-/// rows are `stride` floats apart. Tiles of operands are `steps` tiles apart. `start`: from zero.
-template <int rows, int columns>
-HWY_INLINE void multiply_tiles(const std::byte* left, const std::byte* right, int steps,
-                               float* const (&sums)[2][2], std::size_t stride, bool start) {
-  const std::size_t next = steps * tile_bytes;
-  const std::size_t bytes = stride * sizeof(float);
-  asm volatile("" : : : "memory");  // GCC does not know that the following loads read memory
-  if (start) {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-  } else {
-    _tile_loadd(0, sums[0][0], bytes);
-    if constexpr (columns == 2) _tile_loadd(1, sums[0][1], bytes);
-    if constexpr (rows == 2) _tile_loadd(2, sums[1][0], bytes);
-    if constexpr (rows == 2 && columns == 2) _tile_loadd(3, sums[1][1], bytes);
-  }
-  for (int step = 0; step < steps; ++step, left += tile_bytes, right += tile_bytes) {
-    _tile_loadd(6, right, 64);
-    _tile_loadd(4, left, 64);
-    _tile_dpbf16ps(0, 4, 6);
-    if constexpr (rows == 2) {
-      _tile_loadd(5, left + next, 64);
-      _tile_dpbf16ps(2, 5, 6);
-    }
-    if constexpr (columns == 2) {
-      _tile_loadd(7, right + next, 64);
-      _tile_dpbf16ps(1, 4, 7);
-    }
-    if constexpr (rows == 2 && columns == 2) _tile_dpbf16ps(3, 5, 7);
-  }
-  _tile_stored(0, sums[0][0], bytes);
-  if constexpr (columns == 2) _tile_stored(1, sums[0][1], bytes);
-  if constexpr (rows == 2) _tile_stored(2, sums[1][0], bytes);
-  if constexpr (rows == 2 && columns == 2) _tile_stored(3, sums[1][1], bytes);
-}
-
-#else
-
-constexpr std::size_t tile_bytes = tile_size * step_products * sizeof(float);
-
-struct TileState {};
-
-HWY_INLINE void store_row(const float* sums, Bfloat16* to) {
-  for (int part = 0; part < lanes; part += width) store(hn::Load(floats, sums + part), to + part);
-}
-
-HWY_INLINE void put_pair(PairVector v, int pair, int part, std::byte* tile) {
-  float* const to = reinterpret_cast<float*>(tile) + pair * 2 * tile_size + part;
-  hn::Store(hn::BitCast(floats, hn::ShiftLeft<16>(v)), floats, to);
-  hn::Store(hn::BitCast(floats, hn::And(v, hn::Set(pair_lanes, 0xffff0000U))), floats, to + tile_size);
-}
-HWY_INLINE void put_pairs(const PairTile& tile, std::byte* left) {
-  for (int pair = 0; pair < tile_pairs; ++pair) {
-    for (int part = 0; part < tile_size; part += width) {
-      put_pair(hn::Load(pair_lanes, tile.data + pair * tile_size + part), pair, part, left);
-    }
-  }
-}
-template <class Write>
-HWY_INLINE void put_rows(const Write& write_rows, std::byte* left) {
-  PairTile rows, tile;
-  write_rows(reinterpret_cast<std::uint16_t*>(rows.data));
-  transpose_tile(rows.data, tile.data);
-  put_pairs(tile, left);
-}
-
-/// Sums of `rows` rows x `vectors` vectors of columns of the even or the odd products of a step.
-template <int rows, int vectors>
-HWY_INLINE void sum_chains(const float* left, const float* const* right, Vector (&sum)[rows][vectors]) {
-  LOCKSTEP_UNROLL for (int i = 0; i < rows; ++i) {
-    LOCKSTEP_UNROLL for (int v = 0; v < vectors; ++v) { sum[i][v] = hn::Zero(floats); }
-  }
-  for (int pair = 0; pair < tile_pairs; ++pair) {
-    const float* const factors = opaque(left + pair * 2 * tile_size);
-    Vector values[vectors];
-    LOCKSTEP_UNROLL for (int v = 0; v < vectors; ++v) {
-      values[v] = hn::Load(floats, right[v] + pair * 2 * tile_size);
-    }
-    LOCKSTEP_UNROLL for (int i = 0; i < rows; ++i) {
-      const Vector factor = hn::Set(floats, factors[i]);
-      LOCKSTEP_UNROLL for (int v = 0; v < vectors; ++v) {
-        sum[i][v] = hn::MulAdd(factor, values[v], sum[i][v]);
-      }
-    }
-  }
-}
-
-/// Adds one step to `rows` rows, `stride` floats apart, of vectors of columns.
-template <int rows, int vectors>
-HWY_NOINLINE void add_step(const float* left, const float* const* right, float* const* sums,
-                           std::size_t stride) {
-  HWY_ALIGN float kept[rows * vectors * width];
-  Vector sum[rows][vectors];
-  sum_chains<rows, vectors>(left, right, sum);
-  LOCKSTEP_UNROLL for (int i = 0; i < rows; ++i) {
-    LOCKSTEP_UNROLL for (int v = 0; v < vectors; ++v) {
-      hn::Store(sum[i][v], floats, kept + (i * vectors + v) * width);
-    }
-  }
-  const float* odd[vectors];
-  LOCKSTEP_UNROLL for (int v = 0; v < vectors; ++v) { odd[v] = right[v] + tile_size; }
-  sum_chains<rows, vectors>(left + tile_size, odd, sum);
-  LOCKSTEP_UNROLL for (int i = 0; i < rows; ++i) {
-    LOCKSTEP_UNROLL for (int v = 0; v < vectors; ++v) {
-      const Vector both = hn::Add(hn::Load(floats, kept + (i * vectors + v) * width), sum[i][v]);
-      float* const to = sums[v] + i * stride;
-      hn::Store(hn::Add(hn::Load(floats, to), both), floats, to);
-    }
-  }
-}
-
-/// Adds one step to rows [row, row + rows) of a tile of rows and all columns. `right`: tiles of the step.
-template <int rows, int columns>
-HWY_INLINE void add_rows(int row, const float* left, const float* const (&right)[2], float* const (&sums)[2],
-                         std::size_t stride) {
-  constexpr int vectors = columns * parts > 1 ? 2 : 1;
-  for (int vector = 0; vector < columns * parts; vector += vectors) {
-    const float* values[vectors];
-    float* to[vectors];
-    LOCKSTEP_UNROLL for (int v = 0; v < vectors; ++v) {
-      const int part = (vector + v) % parts * width;
-      values[v] = right[(vector + v) / parts] + part;
-      to[v] = sums[(vector + v) / parts] + row * stride + part;
-    }
-    add_step<rows, vectors>(left + row, values, to, stride);
-  }
-}
-
-template <int rows, int columns>
-void multiply_tiles(const std::byte* left, const std::byte* right, int steps, float* const (&sums)[2][2],
-                    std::size_t stride, bool start) {
-  /// Rows whose sums are in registers at once.
-  constexpr int block = many_registers ? (columns * parts > 1 ? 8 : 16) : 6;
-  constexpr int rest = tile_size % block;
-  const auto tile_of = [steps](const std::byte* operand, int tile, int step) {
-    return reinterpret_cast<const float*>(operand +
-                                          (static_cast<std::size_t>(tile) * steps + step) * tile_bytes);
-  };
-  for (int tile = 0; start && tile < rows * columns; ++tile) {
-    float* const sum = sums[tile / columns][tile % columns];
-    for (int row = 0; row < tile_size; ++row) clear(sum + row * stride, tile_size);
-  }
-  for (int step = 0; step < steps; ++step) {
-    const float* const values[2] = {tile_of(right, 0, step), tile_of(right, columns - 1, step)};
-    for (int tile = 0; tile < rows; ++tile) {
-      const float* const factors = tile_of(left, tile, step);
-      for (int row = 0; row + block <= tile_size; row += block) {
-        add_rows<block, columns>(row, factors, values, sums[tile], stride);
-      }
-      if constexpr (rest > 0) add_rows<rest, columns>(tile_size - rest, factors, values, sums[tile], stride);
-    }
-  }
-}
-
-#endif
-
-/// `multiply_tiles` for 1 or 2 tiles of rows and columns.
-HWY_INLINE void multiply_tiles(int rows, int columns, const std::byte* left, const std::byte* right,
-                               int steps, float* const (&sums)[2][2], std::size_t stride, bool start) {
+/// multiply_tiles() of 1 or 2 tiles of rows and columns.
+HWY_INLINE void multiply_some_tiles(int rows, int columns, const std::byte* left, const std::byte* right,
+                                    int steps, float* const (&sums)[2][2], std::size_t stride, bool start) {
   if (rows == 2) {
     columns == 2 ? multiply_tiles<2, 2>(left, right, steps, sums, stride, start)
                  : multiply_tiles<2, 1>(left, right, steps, sums, stride, start);
@@ -255,11 +21,10 @@ HWY_INLINE void multiply_tiles(int rows, int columns, const std::byte* left, con
   }
 }
 
-/// Upper half_lanes of up to `count` floats, 32 bits each; others are zeros.
+/// Up to `count` floats rounded to bf16, in the lower halves of 32 bits; missing ones are zeros.
 HWY_INLINE PairVector load_rounded(const float* from, int count) {
   if (count >= width) return round_to_upper(hn::LoadU(floats, from));
-  if (count <= 0) return hn::Zero(pair_lanes);
-  return round_to_upper(hn::MaskedLoad(hn::FirstN(floats, count), floats, from));
+  return count <= 0 ? hn::Zero(pair_lanes) : round_to_upper(load_some(from, count));
 }
 
 /// Packs a tile of `rows` x `products` adjacent factors, whose rows are `stride` floats apart.
@@ -388,14 +153,14 @@ void multiply_block(const PixelProduct& task, int row, int rows, int pixel, int 
                     const std::byte* right) {
   const int steps = whole_steps(task.source.taps * task.source.channels);
   SumTiles sums;
-  float* const places[2][2] = {{sums.data[0][0], sums.data[0][1]}, {sums.data[1][0], sums.data[1][1]}};
+  float* const tiles[2][2] = {{sums.data[0][0], sums.data[0][1]}, {sums.data[1][0], sums.data[1][1]}};
   for (int i = 0; task.bias != nullptr && i < rows; ++i) {
-    for (int j = 0; j < columns; ++j) start_with_bias(task, (row + i) * tile_size, places[i][j]);
+    for (int j = 0; j < columns; ++j) start_with_bias(task, (row + i) * tile_size, tiles[i][j]);
   }
-  multiply_tiles(rows, columns, task.left + static_cast<std::size_t>(row) * steps * tile_bytes, right, steps,
-                 places, tile_size, task.bias == nullptr);
+  multiply_some_tiles(rows, columns, task.left + static_cast<std::size_t>(row) * steps * tile_bytes, right,
+                      steps, tiles, tile_size, task.bias == nullptr);
   for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < columns; ++j) write_pixel(task, (row + i) * tile_size, pixel + j, places[i][j]);
+    for (int j = 0; j < columns; ++j) write_pixel(task, (row + i) * tile_size, pixel + j, tiles[i][j]);
   }
 }
 
@@ -453,11 +218,7 @@ void pack_elements_as_columns(const GridSource& source, int element, int first, 
   for (int step = first; step < first + steps; ++step, right += tile_bytes) {
     load_rows(source, elements, step * step_pixels, reinterpret_cast<std::uint16_t*>(rows.data));
     transpose_tile(rows.data, tile.data);
-    for (int pair = 0; pair < tile_pairs; ++pair) {
-      for (int part = 0; part < tile_size; part += width) {
-        put_pair(hn::Load(pair_lanes, tile.data + pair * tile_size + part), pair, part, right);
-      }
-    }
+    put_columns(tile, right);
   }
 }
 
@@ -470,11 +231,11 @@ void add_block(const WeightProduct& task, int row, int row_count, int column, in
       float* const sums = task.sums + static_cast<std::size_t>(row + i) * tile_size * task.row_stride +
                           static_cast<std::size_t>(column + j) * tile_size;
       float* const lower = sums + tile_size * task.row_stride;  // unused in the last tile of rows
-      float* const places[2][2] = {{sums, sums + tile_size}, {lower, lower + tile_size}};
-      multiply_tiles(smaller(2, row_count - i), smaller(2, column_count - j),
-                     task.left + static_cast<std::size_t>(i) * steps * tile_bytes,
-                     task.right + static_cast<std::size_t>(j) * steps * tile_bytes, steps, places,
-                     task.row_stride, start);
+      float* const tiles[2][2] = {{sums, sums + tile_size}, {lower, lower + tile_size}};
+      multiply_some_tiles(smaller(2, row_count - i), smaller(2, column_count - j),
+                          task.left + static_cast<std::size_t>(i) * steps * tile_bytes,
+                          task.right + static_cast<std::size_t>(j) * steps * tile_bytes, steps, tiles,
+                          task.row_stride, start);
     }
   }
 }

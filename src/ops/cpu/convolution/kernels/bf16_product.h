@@ -11,22 +11,23 @@ namespace lockstep::cpu {
 
 /// Convolutions of bf16 as matrix products whose sums are floats.
 ///
-/// A sum takes 32 products at a time, which is a step: it grows by (sum of the even products + sum of the odd
-/// ones), each of which is a chain of fused multiply-adds from zero, ascending. This is the order of AMX's
-/// TDPBF16PS ("Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2); other instruction
-/// sets compute the same with floats. Missing products are those of zeros.
+/// A sum grows in steps of 32 products. In each step, the even and the odd products form two chains of fused
+/// multiply-adds from zero, ascending; the sum of both chains is added to the total. This is the order of
+/// AMX's TDPBF16PS ("Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2); other
+/// instruction sets compute the same with floats. Operands are padded with zeros to whole steps.
 
 /// Rows and columns of a tile of sums.
 constexpr int tile_size = 16;
 /// Products that a sum takes in a step.
 constexpr int step_products = 32;
-/// Pixels whose images are the products of one step.
+/// Pixels of a step of the weights' gradient: 2 x 16 images.
 constexpr int step_pixels = 2;
 
 constexpr int whole_tiles(int count) { return (count + tile_size - 1) / tile_size; }
 constexpr int whole_steps(int products) { return (products + step_products - 1) / step_products; }
 
-/// Pixels of a group of images that a grid reads. Its elements are (tap, channel), in this order.
+/// The pixels that a grid reads from a group of images. Each grid pixel has an element for each (tap,
+/// channel), in this order.
 struct GridSource {
   const Bfloat16* data;  ///< [channel][pixel][16]
   std::size_t plane;     ///< pixels of a channel

@@ -1,4 +1,7 @@
 #include "ops/cpu/convolution/kernels/depthwise.h"
+
+#include <type_traits>
+
 #include "ops/cpu/convolution/kernels/region.h"
 #include "ops/cpu/kernels/storage.h"
 #include "ops/cpu/kernels/vectors.h"
@@ -150,11 +153,12 @@ StoredPlanes<Element> moved(const StoredPlanes<Element>& planes, std::size_t off
 }
 
 /// Rows of a channel from `row` on, if they can be read in place; else null.
-const float* rows_of(const PixelPlanes& planes, int channel, int row) {
-  const std::size_t first = (static_cast<std::size_t>(channel) * planes.height + row) * planes.width;
-  return planes.masks == nullptr ? planes.data + pixels(first) : nullptr;
-}
-const float* rows_of(const StoredPlanes<Bfloat16>& /*planes*/, int /*channel*/, int /*row*/) {
+template <class Element>
+const float* rows_of(const StoredPlanes<Element>& planes, int channel, int row) {
+  if constexpr (std::is_same_v<Element, float>) {
+    const std::size_t first = (static_cast<std::size_t>(channel) * planes.height + row) * planes.width;
+    if (planes.masks == nullptr) return planes.data + pixels(first);
+  }
   return nullptr;
 }
 

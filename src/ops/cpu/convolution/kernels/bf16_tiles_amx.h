@@ -1,0 +1,99 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include "ops/cpu/convolution/kernels/bf16_tiles.h"
+
+/// Tiles for AMX: pairs are two bf16 in 32 bits, [row][pair] in the left operand, [pair][column] in the right
+/// one.
+namespace lockstep::cpu::LOCKSTEP_LEVEL {
+
+constexpr std::size_t tile_bytes = tile_size * step_products * sizeof(Bfloat16);
+
+/// 16 rows of 64 bytes in each of the eight tiles (Intel 64 and IA-32 Architectures Software Developer's
+/// Manual, LDTILECFG).
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1;
+  std::uint8_t zeros[15] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+constexpr TileConfig tile_config;
+
+/// Keeps AMX's tiles configured on this thread during its lifetime.
+class TileState {
+ public:
+  TileState() { _tile_loadconfig(&tile_config); }
+  TileState(const TileState&) = delete;
+  TileState& operator=(const TileState&) = delete;
+  ~TileState() { _tile_release(); }
+};
+
+/// Rounds a row of a tile of sums; like `store`.
+HWY_INLINE void store_row(const float* sums, Bfloat16* to) {
+  const __m256bh rounded = _mm512_cvtneps_pbh(_mm512_load_ps(sums));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<__m256i>(rounded));
+}
+
+/// Writes images or columns [part, part + width) of one pair of a tile of the right operand.
+HWY_INLINE void put_pair(PairVector v, int pair, int part, std::byte* right) {
+  hn::Store(v, pair_lanes, reinterpret_cast<std::uint32_t*>(right) + pair * tile_size + part);
+}
+/// Writes a tile of the right operand from one that is [pair][column].
+HWY_INLINE void put_columns(const PairTile& tile, std::byte* right) {
+  for (int pair = 0; pair < tile_pairs; ++pair) {
+    for (int part = 0; part < tile_size; part += width) {
+      put_pair(hn::Load(pair_lanes, tile.data + pair * tile_size + part), pair, part, right);
+    }
+  }
+}
+/// Writes a tile of the left operand by write_rows(target), which is [row][product].
+template <class Write>
+HWY_INLINE void put_rows(const Write& write_rows, std::byte* left) {
+  write_rows(reinterpret_cast<std::uint16_t*>(left));
+}
+/// Writes a tile of the left operand from one that is [pair][row].
+HWY_INLINE void put_pairs(const PairTile& tile, std::byte* left) {
+  transpose_tile(tile.data, reinterpret_cast<std::uint32_t*>(left));
+}
+
+/// Adds the products of `steps` steps to 1 or 2 x 1 or 2 tiles of sums, sums[row tile][column tile], whose
+/// rows are `stride` floats apart. Tiles of operands are `steps` tiles apart. `start`: from zero.
+template <int rows, int columns>
+HWY_INLINE void multiply_tiles(const std::byte* left, const std::byte* right, int steps,
+                               float* const (&sums)[2][2], std::size_t stride, bool start) {
+  const std::size_t next = steps * tile_bytes;
+  const std::size_t bytes = stride * sizeof(float);
+  asm volatile("" : : : "memory");  // GCC does not know that the following loads read memory
+  if (start) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  } else {
+    _tile_loadd(0, sums[0][0], bytes);
+    if constexpr (columns == 2) _tile_loadd(1, sums[0][1], bytes);
+    if constexpr (rows == 2) _tile_loadd(2, sums[1][0], bytes);
+    if constexpr (rows == 2 && columns == 2) _tile_loadd(3, sums[1][1], bytes);
+  }
+  for (int step = 0; step < steps; ++step, left += tile_bytes, right += tile_bytes) {
+    _tile_loadd(6, right, 64);
+    _tile_loadd(4, left, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (rows == 2) {
+      _tile_loadd(5, left + next, 64);
+      _tile_dpbf16ps(2, 5, 6);
+    }
+    if constexpr (columns == 2) {
+      _tile_loadd(7, right + next, 64);
+      _tile_dpbf16ps(1, 4, 7);
+    }
+    if constexpr (rows == 2 && columns == 2) _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, sums[0][0], bytes);
+  if constexpr (columns == 2) _tile_stored(1, sums[0][1], bytes);
+  if constexpr (rows == 2) _tile_stored(2, sums[1][0], bytes);
+  if constexpr (rows == 2 && columns == 2) _tile_stored(3, sums[1][1], bytes);
+}
+
+}  // namespace lockstep::cpu::LOCKSTEP_LEVEL
