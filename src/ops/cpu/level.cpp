@@ -1,8 +1,11 @@
 #include "ops/cpu/level.h"
 
 #include <fmt/format.h>
+#if defined(LOCKSTEP_HAS_AMX)
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 
@@ -32,18 +35,24 @@ bool has_avx512() {
 }
 #endif
 
-#if defined(LOCKSTEP_HAS_AVX512)
+#if defined(LOCKSTEP_HAS_AMX)
+/// Asks CPUID, since Clang 14's __builtin_cpu_supports does not know AMX.
+bool has_tiles() {
+  constexpr unsigned amx_bf16 = 1U << 22, amx_tile = 1U << 24;  // leaf 7, EDX
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & amx_bf16) != 0 && (d & amx_tile) != 0;
+}
+
 /// Linux gives a process the state of AMX's tiles on request only.
 bool may_use_tiles() {
-  constexpr int request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM of <asm/prctl.h>
+  constexpr int request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr int tile_data = 18;               // XFEATURE_XTILEDATA, a component of the processor's state
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 
 bool has_amx() {
-  static const bool has = has_avx512() && __builtin_cpu_supports("avx512bf16") &&
-                          __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
-                          may_use_tiles();
+  static const bool has =
+      has_avx512() && __builtin_cpu_supports("avx512bf16") && has_tiles() && may_use_tiles();
   return has;
 }
 #endif

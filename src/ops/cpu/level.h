@@ -9,8 +9,8 @@ namespace lockstep::cpu {
 
 /// Best level of this machine. Throws Error(resource) if it has none.
 Level best_level();
-/// Level named "auto", "avx2", "avx512", "amx" or "neon". Throws Error(usage) for other names and for levels that
-/// this machine lacks.
+/// Level of that name, or the best one for "auto". Throws Error(usage) for names that this build or this
+/// machine lacks.
 Level level_by_name(const std::string& name);
 const char* level_name(Level level);
 /// Levels that this machine supports, the best last.

@@ -3,11 +3,12 @@
 /// Kernels of the CPU's operations. Kernel sources are compiled once per instruction set, which
 /// LOCKSTEP_LEVEL names. The header of a family of kernels declares tasks and a table of functions; its
 /// source ends with the definition of the table. Activations are [group][channel][row][column][16 images].
-/// Shapes alone determine the order of additions, so all instruction sets give the same bits. Headers contain
-/// plain structs without member functions, since code of every instruction set includes them.
+/// Shapes and types of elements alone determine the order of additions, so all instruction sets give the same
+/// bits. Headers contain plain structs without member functions, since code of every instruction set includes
+/// them.
 namespace lockstep::cpu {
 
-/// Instruction sets that the kernels are compiled for. `amx` is AVX-512 with kernels of its own for products of
+/// Instruction sets that kernels are compiled for. amx: AVX-512, with kernels of its own for products of
 /// bf16.
 enum class Level { avx2, avx512, amx, neon };
 
@@ -33,9 +34,12 @@ enum class Level { avx2, avx512, amx, neon };
 #endif
 #ifdef LOCKSTEP_HAS_AVX512
 #define LOCKSTEP_IF_AVX512(ENTRY, ...) ENTRY(avx512, __VA_ARGS__)
-#define LOCKSTEP_IF_AMX(ENTRY, ...) ENTRY(amx, __VA_ARGS__)
 #else
 #define LOCKSTEP_IF_AVX512(ENTRY, ...)
+#endif
+#ifdef LOCKSTEP_HAS_AMX
+#define LOCKSTEP_IF_AMX(ENTRY, ...) ENTRY(amx, __VA_ARGS__)
+#else
 #define LOCKSTEP_IF_AMX(ENTRY, ...)
 #endif
 #ifdef LOCKSTEP_HAS_NEON
