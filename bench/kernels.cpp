@@ -184,7 +184,7 @@ int main(int count, char** arguments) {
   const double budget = count > 2 ? std::atof(arguments[2]) : 0.2;
   const std::string part = count > 3 ? arguments[3] : "";
   for (const cpu::Level level : cpu::available_levels()) {
-    if (level == cpu::Level::amx) continue;  // its kernels of floats are those of avx512
+    if (level == cpu::Level::amx) continue;  // for floats, amx uses the kernels of avx512
     for (const Layer& each : layers()) {
       if (std::string(each.name).find(part) != std::string::npos) {
         measure(each, samples, budget, level);

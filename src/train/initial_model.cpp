@@ -19,8 +19,8 @@ std::vector<TableColumn> columns_of(const ModelDescription& description, const s
   return encoding.columns;
 }
 
-/// The first difference between the columns of a model and those of a run, for a message; empty if names,
-/// texts and gaps are the same.
+/// Describes the first difference between the columns of a model and of a run. Empty if the columns have the
+/// same names, texts and missing values.
 std::string difference(const std::vector<TableColumn>& model, const std::vector<TableColumn>& run) {
   if (model.size() != run.size()) {
     return fmt::format("it has {}, the data set {}", counted(model.size(), "column"), run.size());

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/bfloat16.h"
@@ -46,10 +48,11 @@ struct Op {
 
 /// Op that calls forward(layer, memory) and backward(layer, memory), for activations of type `Element`.
 template <class Element = float, class Layer>
-Op op_of(const Layer& layer) {
+Op op_of(Layer layer) {
+  const auto shared = std::make_shared<const Layer>(std::move(layer));
   Op op;
-  op.forward = [layer](const NodeMemory<Element>& memory) { forward(layer, memory); };
-  op.backward = [layer](const NodeMemory<Element>& memory) { backward(layer, memory); };
+  op.forward = [shared](const NodeMemory<Element>& memory) { forward(*shared, memory); };
+  op.backward = [shared](const NodeMemory<Element>& memory) { backward(*shared, memory); };
   return op;
 }
 

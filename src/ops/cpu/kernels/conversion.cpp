@@ -17,7 +17,9 @@ void round(std::size_t count, const float* from, Bfloat16* to) {
 void round_floats(std::size_t count, const float* from, float* to) {
   for (std::size_t i = 0; i < count; i += width) {
     const Mask inside = hn::FirstN(floats, count - i);
-    hn::BlendedStore(rounded(hn::MaskedLoad(inside, floats, from + i)), inside, floats, to + i);
+    const bool whole = count - i >= width;
+    const Vector v = whole ? hn::LoadU(floats, from + i) : load_some(from + i, static_cast<int>(count - i));
+    hn::BlendedStore(rounded(v), inside, floats, to + i);
   }
 }
 

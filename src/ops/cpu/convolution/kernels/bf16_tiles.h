@@ -36,4 +36,15 @@ HWY_INLINE void transpose_tile(const std::uint32_t* from, std::uint32_t* to) {
   }
 }
 
+/// Writes images or columns [part, part + width) of one pair of a tile of the right operand.
+void put_pair(PairVector v, int pair, int part, std::byte* right);
+/// Writes a tile of the right operand from one that is [pair][column].
+HWY_INLINE void put_columns(const PairTile& tile, std::byte* right) {
+  for (int pair = 0; pair < tile_pairs; ++pair) {
+    for (int part = 0; part < tile_size; part += width) {
+      put_pair(hn::Load(pair_lanes, tile.data + pair * tile_size + part), pair, part, right);
+    }
+  }
+}
+
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

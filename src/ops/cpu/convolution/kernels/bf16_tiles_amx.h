@@ -35,18 +35,10 @@ HWY_INLINE void store_row(const float* sums, Bfloat16* to) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<__m256i>(rounded));
 }
 
-/// Writes images or columns [part, part + width) of one pair of a tile of the right operand.
 HWY_INLINE void put_pair(PairVector v, int pair, int part, std::byte* right) {
   hn::Store(v, pair_lanes, reinterpret_cast<std::uint32_t*>(right) + pair * tile_size + part);
 }
-/// Writes a tile of the right operand from one that is [pair][column].
-HWY_INLINE void put_columns(const PairTile& tile, std::byte* right) {
-  for (int pair = 0; pair < tile_pairs; ++pair) {
-    for (int part = 0; part < tile_size; part += width) {
-      put_pair(hn::Load(pair_lanes, tile.data + pair * tile_size + part), pair, part, right);
-    }
-  }
-}
+
 /// Writes a tile of the left operand by write_rows(target), which is [row][product].
 template <class Write>
 HWY_INLINE void put_rows(const Write& write_rows, std::byte* left) {

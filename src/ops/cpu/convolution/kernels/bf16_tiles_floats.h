@@ -14,18 +14,12 @@ HWY_INLINE void store_row(const float* sums, Bfloat16* to) {
   for (int part = 0; part < lanes; part += width) store(hn::Load(floats, sums + part), to + part);
 }
 
-HWY_INLINE void put_pair(PairVector v, int pair, int part, std::byte* tile) {
-  float* const to = reinterpret_cast<float*>(tile) + pair * 2 * tile_size + part;
+HWY_INLINE void put_pair(PairVector v, int pair, int part, std::byte* right) {
+  float* const to = reinterpret_cast<float*>(right) + pair * 2 * tile_size + part;
   hn::Store(hn::BitCast(floats, hn::ShiftLeft<16>(v)), floats, to);
   hn::Store(hn::BitCast(floats, hn::And(v, hn::Set(pair_lanes, 0xffff0000U))), floats, to + tile_size);
 }
-HWY_INLINE void put_columns(const PairTile& tile, std::byte* to) {
-  for (int pair = 0; pair < tile_pairs; ++pair) {
-    for (int part = 0; part < tile_size; part += width) {
-      put_pair(hn::Load(pair_lanes, tile.data + pair * tile_size + part), pair, part, to);
-    }
-  }
-}
+
 HWY_INLINE void put_pairs(const PairTile& tile, std::byte* left) { put_columns(tile, left); }
 template <class Write>
 HWY_INLINE void put_rows(const Write& write_rows, std::byte* left) {
