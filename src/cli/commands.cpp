@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,25 +13,9 @@ namespace lockstep {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> all{
-      {"train", "train a model on all ranks", run_train, describe_train},
-      {"eval", "measure a saved model on a data set", run_eval, describe_eval},
-      {"predict", "predict classes with a saved model", run_predict, describe_predict},
-      {"bench", "measure training steps, operations, reading and the exchange of gradients", run_bench,
-       describe_bench},
-      {"doctor", "check this machine and how ranks are started", run_doctor, describe_doctor},
-      {"inspect", "show a model file, a checkpoint or a network; check checkpoints", run_inspect,
-       describe_inspect, true},
-      {"data", "show a data set, its statistics or its order", run_data, describe_data},
-      {"data pack", "pack a folder of images into a few files that are read faster", run_data_pack,
-       describe_data_pack},
-      {"recipes", "list or print the recipes for training", run_recipes, describe_recipes, true},
-      {"report", "write report.html from a run directory", run_report, describe_report, true},
-      {"diff", "compare the records of two runs", run_diff, describe_diff, true},
-      {"export", "write a saved model as an ONNX model", run_export, describe_export, true},
-      {"import", "write the network and the weights of an ONNX model", run_import, describe_import, true},
-      {"completion", "print a script that completes commands and options in a shell", run_completion,
-       describe_completion, true},
-      {"man", "print the manual page of a command", run_man, describe_man, true},
+      train_command,   eval_command,   predict_command,   bench_command,      doctor_command,
+      inspect_command, data_command,   data_pack_command, recipes_command,    report_command,
+      diff_command,    export_command, import_command,    completion_command, man_command,
   };
   return all;
 }
@@ -60,9 +45,15 @@ int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(
     return set.explain([&] {
       world.agree([&] { set.parse(argc, argv, environ); });
       check_same(world, set.lines_to_compare());
+      if (world.rank() == 0) print_warning(fmt::format("{}", fmt::join(set.contradictions(), "; ")));
       return body(world);
     });
   });
+}
+
+int run_on_first(OptionSet& set, int argc, char** argv, const std::function<int()>& body) {
+  if (!set.parse(argc, argv, environ)) return print_help(set.help());
+  return set.explain(body);
 }
 
 bool is_first_process() { return read_launch().rank == 0; }

@@ -32,47 +32,46 @@ const std::vector<Command>& commands();
 /// The command that the words begin with, "data pack" before "data"; null: none.
 const Command* find_command(std::span<char* const> words);
 
+/// One constant for each, defined in the file of its name.
+extern const Command train_command, eval_command, predict_command, bench_command, doctor_command,
+    inspect_command, data_command, data_pack_command, recipes_command, report_command, diff_command,
+    export_command, import_command, completion_command, man_command;
+
 /// Implements Command::describe by the function that adds `Options` to an OptionSet.
-template <class Options>
-void describe(OptionSet (*set_of)(Options&), const OptionSetReader& read) {
+template <class Options, OptionSet (*set_of)(Options&)>
+void describe(const OptionSetReader& read) {
   Options options;
   read(set_of(options));
 }
 
-int run_train(int argc, char** argv);
-void describe_train(const OptionSetReader& read);
-int run_eval(int argc, char** argv);
-void describe_eval(const OptionSetReader& read);
-int run_predict(int argc, char** argv);
-void describe_predict(const OptionSetReader& read);
-int run_bench(int argc, char** argv);
-void describe_bench(const OptionSetReader& read);
-int run_doctor(int argc, char** argv);
-void describe_doctor(const OptionSetReader& read);
-int run_inspect(int argc, char** argv);
-void describe_inspect(const OptionSetReader& read);
-int run_data(int argc, char** argv);
-void describe_data(const OptionSetReader& read);
-int run_data_pack(int argc, char** argv);
-void describe_data_pack(const OptionSetReader& read);
-int run_recipes(int argc, char** argv);
-void describe_recipes(const OptionSetReader& read);
-int run_report(int argc, char** argv);
-void describe_report(const OptionSetReader& read);
-int run_diff(int argc, char** argv);
-void describe_diff(const OptionSetReader& read);
-int run_export(int argc, char** argv);
-void describe_export(const OptionSetReader& read);
-int run_import(int argc, char** argv);
-void describe_import(const OptionSetReader& read);
-int run_completion(int argc, char** argv);
-void describe_completion(const OptionSetReader& read);
-int run_man(int argc, char** argv);
-void describe_man(const OptionSetReader& read);
-
 /// Runs a command on all ranks: prints --help if it is asked for; otherwise reads the options of `set`,
 /// compares them between ranks and calls `body`. Returns the exit status.
 int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(World&)>& body);
+
+/// Runs a command on the first process, likewise.
+int run_on_first(OptionSet& set, int argc, char** argv, const std::function<int()>& body);
+
+/// A command that all ranks run: `body` gets the values of the options, and returns the exit status.
+template <class Options, OptionSet (*set_of)(Options&), int (*body)(World&, const Options&)>
+constexpr Command command_of_ranks(const char* name, const char* summary) {
+  const auto run = [](int argc, char** argv) {
+    Options options;
+    OptionSet set = set_of(options);
+    return run_on_ranks(set, argc, argv, [&](World& world) { return body(world, options); });
+  };
+  return {name, summary, run, describe<Options, set_of>};
+}
+
+/// A command that only the first process runs, likewise.
+template <class Options, OptionSet (*set_of)(Options&), int (*body)(const Options&)>
+constexpr Command command_of_first(const char* name, const char* summary) {
+  const auto run = [](int argc, char** argv) {
+    Options options;
+    OptionSet set = set_of(options);
+    return run_on_first(set, argc, argv, [&] { return body(options); });
+  };
+  return {name, summary, run, describe<Options, set_of>, true};
+}
 
 /// Prints `text` on the first process only. Returns exit status 0.
 int print_help(const std::string& text);

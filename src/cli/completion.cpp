@@ -1,4 +1,3 @@
-#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/train/train_options.h"
@@ -35,18 +34,17 @@ std::vector<NamedHelp> help_of_commands() {
   return all;
 }
 
-}  // namespace
-
-int run_completion(int argc, char** argv) {
-  CompletionOptions options;
-  OptionSet set = option_set(options);
-  if (!set.parse(argc, argv, environ)) return print_help(set.help());
+int print_completion(const CompletionOptions& options) {
   const std::vector<std::string> shells{"bash", "zsh"};
   if (options.shell == "bash") return print_help(bash_completion(help_of_commands()));
   if (options.shell == "zsh") return print_help(zsh_completion(help_of_commands()));
   throw Error(Category::usage, unknown_name("shell", options.shell, shells));
 }
 
-void describe_completion(const OptionSetReader& read) { describe<CompletionOptions>(option_set, read); }
+}  // namespace
+
+constinit const Command completion_command =
+    command_of_first<CompletionOptions, option_set, print_completion>(
+        "completion", "print a script that completes commands and options in a shell");
 
 }  // namespace lockstep

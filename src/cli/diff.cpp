@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -123,18 +122,16 @@ std::string text_of(const DiffResults& results) {
   return text + conclusion(results);
 }
 
-}  // namespace
-
-int run_diff(int argc, char** argv) {
-  DiffOptions options;
-  OptionSet set = option_set(options);
-  if (!set.parse(argc, argv, environ)) return print_help(set.help());
+int diff(const DiffOptions& options) {
   const DiffResults results =
       compare(read_run_record(RunFolder(options.first)), read_run_record(RunFolder(options.second)));
   ResultPrinter(options.results, true).print(results);
   return results.comparison.results.empty() ? 0 : status_if_different;
 }
 
-void describe_diff(const OptionSetReader& read) { describe<DiffOptions>(option_set, read); }
+}  // namespace
+
+constinit const Command diff_command =
+    command_of_first<DiffOptions, option_set, diff>("diff", "compare the records of two runs");
 
 }  // namespace lockstep

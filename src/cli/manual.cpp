@@ -1,4 +1,3 @@
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -82,12 +81,7 @@ std::string page_of(const std::string& command) {
   throw Error(Category::usage, unknown_name("command", command, known));
 }
 
-}  // namespace
-
-int run_man(int argc, char** argv) {
-  ManualOptions options;
-  OptionSet set = option_set(options);
-  if (!set.parse(argc, argv, environ)) return print_help(set.help());
+int write_manual(const ManualOptions& options) {
   if (options.output.empty()) return print_help(page_of(options.command));
   make_folder(options.output);
   for (const Page& page : pages()) {
@@ -96,6 +90,9 @@ int run_man(int argc, char** argv) {
   return 0;
 }
 
-void describe_man(const OptionSetReader& read) { describe<ManualOptions>(option_set, read); }
+}  // namespace
+
+constinit const Command man_command =
+    command_of_first<ManualOptions, option_set, write_manual>("man", "print the manual page of a command");
 
 }  // namespace lockstep

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -108,12 +107,7 @@ std::vector<std::string> write_files(const RunFolder& folder, const RunRecord& r
   return written;
 }
 
-}  // namespace
-
-int run_report(int argc, char** argv) {
-  ReportOptions options;
-  OptionSet set = option_set(options);
-  if (!set.parse(argc, argv, environ)) return print_help(set.help());
+int report(const ReportOptions& options) {
   const RunFolder folder(options.directory);
   const RunRecord record = read_run_record(folder);
   const std::vector<std::string> written = write_files(folder, record, options);
@@ -123,6 +117,9 @@ int run_report(int argc, char** argv) {
   return 0;
 }
 
-void describe_report(const OptionSetReader& read) { describe<ReportOptions>(option_set, read); }
+}  // namespace
+
+constinit const Command report_command =
+    command_of_first<ReportOptions, option_set, report>("report", "write report.html from a run directory");
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@ namespace lockstep {
 namespace {
 
 test::CommandOutcome diff(const test::Words& runs) {
-  test::CommandOutcome outcome = test::run_command(run_diff, "diff", runs);
+  test::CommandOutcome outcome = test::run_command(diff_command, runs);
   if (outcome.error) throw Error(*outcome.error);
   return outcome;
 }

@@ -1,9 +1,9 @@
-#include "cli/eval_results.h"
+#include "cli/model/eval_results.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "cli/sample_predictions.h"
+#include "cli/model/sample_predictions.h"
 #include "core/json/json.h"
 #include "support/synthetic.h"
 #include "support/temporary_folder.h"

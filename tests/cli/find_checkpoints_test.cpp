@@ -1,4 +1,4 @@
-#include "cli/find_checkpoints.h"
+#include "cli/model/find_checkpoints.h"
 
 #include <gtest/gtest.h>
 

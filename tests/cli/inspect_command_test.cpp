@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/commands.h"
-#include "cli/find_checkpoints.h"
+#include "cli/model/find_checkpoints.h"
 #include "cli/run_command.h"
 #include "run/checkpoint/checkpoint_store.h"
 #include "run/checkpoint/small_checkpoint.h"
@@ -22,7 +22,7 @@ class InspectCheckpoints : public testing::Test {
 
   /// Output of the command, followed by its error message.
   static std::string inspect(const test::Words& arguments) {
-    const test::CommandOutcome outcome = test::run_command(run_inspect, "inspect", arguments);
+    const test::CommandOutcome outcome = test::run_command(inspect_command, arguments);
     EXPECT_EQ(outcome.status, outcome.error ? -1 : 0);
     if (!outcome.error) return outcome.out;
     EXPECT_EQ(outcome.error->category(), Category::data);
@@ -83,7 +83,7 @@ TEST_F(InspectCheckpoints, NoCheckpoint) {
   expect_error(Category::usage, {"name a model file, a checkpoint"}, [] {
     char name[] = "inspect", verify[] = "--verify";
     char* arguments[] = {name, verify};
-    run_inspect(2, arguments);
+    inspect_command.run(2, arguments);
   });
 }
 

@@ -1,4 +1,4 @@
-#include "cli/model_summary.h"
+#include "cli/model/model_summary.h"
 
 #include <gtest/gtest.h>
 

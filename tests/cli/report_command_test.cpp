@@ -10,7 +10,7 @@ namespace lockstep {
 namespace {
 
 test::CommandOutcome report(const test::Words& arguments) {
-  test::CommandOutcome outcome = test::run_command(run_report, "report", arguments);
+  test::CommandOutcome outcome = test::run_command(report_command, arguments);
   if (outcome.error) throw Error(*outcome.error);
   return outcome;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/commands.h"
 #include "lockstep/error.h"
 #include "support/text.h"
 
@@ -19,13 +20,14 @@ struct CommandOutcome {
 };
 
 /// Runs a command of the program in this process.
-inline CommandOutcome run_command(int (*command)(int, char**), std::string name, Words arguments) {
+inline CommandOutcome run_command(const Command& command, Words arguments) {
+  std::string name = command.name;
   std::vector<char*> pointers{name.data()};
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   CommandOutcome outcome;
   testing::internal::CaptureStdout();
   try {
-    outcome.status = command(static_cast<int>(pointers.size()), pointers.data());
+    outcome.status = command.run(static_cast<int>(pointers.size()), pointers.data());
   } catch (const Error& error) {
     outcome.error = error;
   }

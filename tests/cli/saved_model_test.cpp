@@ -1,4 +1,4 @@
-#include "cli/saved_model.h"
+#include "cli/model/saved_model.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,5 @@
 #include "cli/bench/bench.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 
@@ -82,6 +80,13 @@ OptionSet option_set(BenchOptions& options) {
   return set;
 }
 
+int run_bench(World& world, const BenchOptions& options) {
+  Bench bench = nullptr;
+  world.agree([&] { bench = find_bench(options.what); });
+  check_same(world, {{"measurement", options.what}});
+  return bench(world, options);
+}
+
 }  // namespace
 
 ProgramTimer::ProgramTimer(Device& device)
@@ -101,17 +106,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-int run_bench(int argc, char** argv) {
-  BenchOptions options;
-  OptionSet set = option_set(options);
-  return run_on_ranks(set, argc, argv, [&](World& world) {
-    Bench bench = nullptr;
-    world.agree([&] { bench = find_bench(options.what); });
-    check_same(world, {{"measurement", options.what}});
-    return bench(world, options);
-  });
-}
-
-void describe_bench(const OptionSetReader& read) { describe<BenchOptions>(option_set, read); }
+constinit const Command bench_command = command_of_ranks<BenchOptions, option_set, run_bench>(
+    "bench", "measure training steps, operations, reading and the exchange of gradients");
 
 }  // namespace lockstep

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/model_options.h"
+#include "cli/model/model_options.h"
 #include "cli/results.h"
 #include "device/device.h"
 #include "lockstep/dataset.h"

@@ -5,7 +5,7 @@
 
 #include "cli/bench/bench.h"
 #include "cli/bench/work.h"
-#include "cli/model_summary.h"
+#include "cli/model/model_summary.h"
 #include "core/json/members.h"
 #include "core/printable.h"
 #include "graph/summary.h"

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -206,7 +205,7 @@ void examine_hosts(const World& world, const Launched& launched, Findings& findi
   findings.add_all(describe_host(probe_host(), launched));
 }
 
-int examine(World& world, DoctorOptions options) {
+int examine(World& world, const DoctorOptions& options) {
   const DeviceKind device = options.execution.device;
   const Launched launched{.ranks = world.size(),
                           .local_ranks = world.local_size(),
@@ -221,8 +220,9 @@ int examine(World& world, DoctorOptions options) {
   if (launched.wants_cuda && !cuda) {
     findings.add({"self-test", "skipped: the GPUs cannot be used, see above"});
   } else if (options.self_test) {
-    options.execution.device = cuda ? DeviceKind::cuda : DeviceKind::cpu;  // the same on all hosts
-    findings.add(describe_self_test(world, options.execution));
+    ExecutionOptions execution = options.execution;
+    execution.device = cuda ? DeviceKind::cuda : DeviceKind::cpu;  // the same on all hosts
+    findings.add(describe_self_test(world, execution));
   }
   findings.finish(world);
   return 0;
@@ -230,12 +230,7 @@ int examine(World& world, DoctorOptions options) {
 
 }  // namespace
 
-int run_doctor(int argc, char** argv) {
-  DoctorOptions options;
-  OptionSet set = option_set(options);
-  return run_on_ranks(set, argc, argv, [&](World& world) { return examine(world, options); });
-}
-
-void describe_doctor(const OptionSetReader& read) { describe<DoctorOptions>(option_set, read); }
+constinit const Command doctor_command = command_of_ranks<DoctorOptions, option_set, examine>(
+    "doctor", "check this machine and how ranks are started");
 
 }  // namespace lockstep

@@ -1,17 +1,16 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/find_checkpoints.h"
 #include "cli/inspect/inspected.h"
-#include "cli/model_options.h"
-#include "cli/model_summary.h"
+#include "cli/model/find_checkpoints.h"
+#include "cli/model/model_options.h"
+#include "cli/model/model_summary.h"
+#include "cli/model/saved_model.h"
 #include "cli/options/flag.h"
 #include "cli/results.h"
-#include "cli/saved_model.h"
 #include "cli/train/train_options.h"
 #include "core/files/file_system.h"
 #include "core/hash.h"
@@ -173,7 +172,7 @@ void verify_checkpoints(const std::filesystem::path& path, const ResultPrinter& 
   }
 }
 
-void inspect(const InspectOptions& options) {
+int inspect(const InspectOptions& options) {
   const bool names_folder = file_kind(options.file) == FileKind::folder;
   if (options.file.empty() && (options.verify || options.model.name.empty())) {
     throw Error(Category::usage, "name a model file, a checkpoint or a run directory, or a network with " +
@@ -194,18 +193,12 @@ void inspect(const InspectOptions& options) {
   } else {
     printer.print(inspect_file(ModelFile::read(options.file), options));
   }
+  return 0;
 }
 
 }  // namespace
 
-int run_inspect(int argc, char** argv) {
-  InspectOptions options;
-  OptionSet set = option_set(options);
-  if (!set.parse(argc, argv, environ)) return print_help(set.help());
-  inspect(options);
-  return 0;
-}
-
-void describe_inspect(const OptionSetReader& read) { describe<InspectOptions>(option_set, read); }
+constinit const Command inspect_command = command_of_first<InspectOptions, option_set, inspect>(
+    "inspect", "show a model file, a checkpoint or a network; check checkpoints");
 
 }  // namespace lockstep

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "cli/model_summary.h"
-#include "cli/saved_model.h"
+#include "cli/model/model_summary.h"
+#include "cli/model/saved_model.h"
 #include "core/printable.h"
 
 namespace lockstep {

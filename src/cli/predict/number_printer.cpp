@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "cli/model/target_text.h"
 #include "cli/predict/json_line.h"
 #include "cli/predict/prediction_printer.h"
-#include "cli/target_text.h"
 #include "core/json/members.h"
 #include "core/printable.h"
 #include "run/report/csv.h"

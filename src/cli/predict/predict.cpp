@@ -5,14 +5,14 @@
 #include <optional>
 
 #include "cli/commands.h"
-#include "cli/data_part.h"
-#include "cli/model_options.h"
+#include "cli/model/data_part.h"
+#include "cli/model/model_options.h"
+#include "cli/model/saved_model.h"
 #include "cli/output.h"
 #include "cli/predict/images.h"
 #include "cli/predict/inputs.h"
 #include "cli/predict/prediction_printer.h"
 #include "cli/predict/tables.h"
-#include "cli/saved_model.h"
 #include "cli/train/train_options.h"
 #include "core/message.h"
 #include "core/printable.h"
@@ -187,10 +187,9 @@ std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, b
                        options.format);
 }
 
-int run_prediction(World& world, const PredictOptions& options, const OptionSet& set) {
+int predict(World& world, const PredictOptions& options, const OptionSet& set) {
   const SavedModel& model = *options.saved;
   if (world.rank() == 0) {
-    print_warning(fmt::format("{}", fmt::join(set.contradictions(), "; ")));
     print_warning(changed_warning(model));
   }
   DataPart data;
@@ -229,14 +228,15 @@ int run_prediction(World& world, const PredictOptions& options, const OptionSet&
   return 0;
 }
 
-}  // namespace
-
-void describe_predict(const OptionSetReader& read) { describe<PredictOptions>(option_set, read); }
-
 int run_predict(int argc, char** argv) {
   PredictOptions options;
   OptionSet set = option_set(options);
-  return run_on_ranks(set, argc, argv, [&](World& world) { return run_prediction(world, options, set); });
+  return run_on_ranks(set, argc, argv, [&](World& world) { return predict(world, options, set); });
 }
+
+}  // namespace
+
+constinit const Command predict_command{"predict", "predict classes with a saved model", run_predict,
+                                        describe<PredictOptions, option_set>};
 
 }  // namespace lockstep

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -41,16 +40,14 @@ const char* find_recipe(const std::string& name) {
   throw Error(Category::usage, unknown_name("recipe", name, names));
 }
 
-}  // namespace
-
-void describe_recipes(const OptionSetReader& read) { describe<RecipesOptions>(option_set, read); }
-
-int run_recipes(int argc, char** argv) {
-  RecipesOptions options;
-  OptionSet set = option_set(options);
-  if (!set.parse(argc, argv, environ)) return print_help(set.help());
+int print_recipes(const RecipesOptions& options) {
   print(options.name.empty() ? list_of_recipes() : find_recipe(options.name));
   return 0;
 }
+
+}  // namespace
+
+constinit const Command recipes_command = command_of_first<RecipesOptions, option_set, print_recipes>(
+    "recipes", "list or print the recipes for training");
 
 }  // namespace lockstep

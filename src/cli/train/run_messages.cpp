@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/class_names.h"
+#include "cli/model/class_names.h"
 #include "cli/options/config_file.h"
 #include "cli/options/flag.h"
 #include "cli/recipes/recipe.h"

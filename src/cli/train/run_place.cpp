@@ -7,7 +7,7 @@
 #include <cctype>
 #include <utility>
 
-#include "cli/find_checkpoints.h"
+#include "cli/model/find_checkpoints.h"
 #include "cli/options/flag.h"
 #include "cli/train/restarts.h"
 #include "cli/train/stop_line.h"

@@ -10,6 +10,8 @@
 
 namespace lockstep {
 
+namespace {
+
 int run_train(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed stdout fails a write, but does not end the run
   std::signal(SIGXFSZ, SIG_IGN);  // neither does a limit on the size of files
@@ -31,6 +33,9 @@ int run_train(int argc, char** argv) {
   });
 }
 
-void describe_train(const OptionSetReader& read) { describe(train_option_set, read); }
+}  // namespace
+
+constinit const Command train_command{"train", "train a model on all ranks", run_train,
+                                      describe<TrainOptions, train_option_set>};
 
 }  // namespace lockstep

@@ -1,6 +1,6 @@
 #include "cli/train/train_options.h"
 
-#include "cli/find_checkpoints.h"
+#include "cli/model/find_checkpoints.h"
 #include "cli/recipes/recipe.h"
 #include "run/tensorboard/event_records.h"
 

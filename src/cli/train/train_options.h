@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/model_options.h"
+#include "cli/model/model_options.h"
 #include "cli/options/option_set.h"
 #include "lockstep/checkpoint.h"
 #include "lockstep/dataset.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "cli/find_checkpoints.h"
+#include "cli/model/find_checkpoints.h"
 #include "cli/options/flag.h"
 #include "cli/train/not_finite.h"
 #include "cli/train/run_messages.h"

@@ -111,6 +111,11 @@ bool is_folder(const std::filesystem::path& path) {
   return files().stat(path, status) == 0 && status.kind == FileKind::folder;
 }
 
+bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
+  FileStatus first, second;
+  return files().stat(one, first) == 0 && files().stat(other, second) == 0 && first.is_same_file(second);
+}
+
 FileKind file_kind(const std::filesystem::path& path) {
   FileStatus status;
   if (files().stat(path, status) == 0) return status.kind;

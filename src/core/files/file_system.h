@@ -88,5 +88,7 @@ FileKind file_kind(const std::filesystem::path& path);
 /// Whether `path` leads to a folder; false if that cannot be found out. Reading the path then gives the
 /// reason.
 bool is_folder(const std::filesystem::path& path);
+/// Whether both paths lead to one file or folder; false if one of them leads nowhere.
+bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 
 }  // namespace lockstep

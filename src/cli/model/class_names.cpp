@@ -1,4 +1,4 @@
-#include "cli/class_names.h"
+#include "cli/model/class_names.h"
 
 #include <fmt/format.h>
 

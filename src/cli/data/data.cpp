@@ -1,5 +1,4 @@
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/class_names.h"
 #include "cli/commands.h"
-#include "cli/model_summary.h"
+#include "cli/model/class_names.h"
+#include "cli/model/model_summary.h"
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/train/train_options.h"
@@ -289,12 +288,7 @@ int print_data(World& world, const DataOptions& options) {
 
 }  // namespace
 
-int run_data(int argc, char** argv) {
-  DataOptions options;
-  OptionSet set = option_set(options);
-  return run_on_ranks(set, argc, argv, [&](World& world) { return print_data(world, options); });
-}
-
-void describe_data(const OptionSetReader& read) { describe<DataOptions>(option_set, read); }
+constinit const Command data_command = command_of_ranks<DataOptions, option_set, print_data>(
+    "data", "show a data set, its statistics or its order");
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "cli/saved_model.h"
+#include "cli/model/saved_model.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "cli/find_checkpoints.h"
-#include "cli/model_options.h"
+#include "cli/model/find_checkpoints.h"
+#include "cli/model/model_options.h"
 #include "cli/options/flag.h"
 #include "core/files/file_system.h"
 #include "core/json/json.h"
@@ -143,11 +143,6 @@ SavedModel open_model(const std::filesystem::path& path, bool warns) {
     return open_checkpoint_model(named, warns);
   }
   return described(ModelFile::read(path), path.string());
-}
-
-bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
-  FileStatus first, second;
-  return files().stat(one, first) == 0 && files().stat(other, second) == 0 && first.is_same_file(second);
 }
 
 void check_not_model(const std::filesystem::path& output, const SavedModel& model) {

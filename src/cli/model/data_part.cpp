@@ -1,4 +1,4 @@
-#include "cli/data_part.h"
+#include "cli/model/data_part.h"
 
 #include <optional>
 

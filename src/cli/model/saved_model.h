@@ -43,9 +43,6 @@ std::string changed_warning(const SavedModel& model);
 /// a warning for each later one if `warns`. Throws Error(data).
 SavedModel open_model(const std::filesystem::path& path, bool warns);
 
-/// Whether both paths lead to one file or folder; false if one of them leads nowhere.
-bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
-
 /// Throws Error(usage) if `output`, a file that is to be written, is the file of the model.
 void check_not_model(const std::filesystem::path& output, const SavedModel& model);
 

@@ -1,4 +1,4 @@
-#include "cli/data_warnings.h"
+#include "cli/data/data_warnings.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/class_names.h"
+#include "cli/model/class_names.h"
 #include "cli/options/flag.h"
 #include "core/message.h"
 #include "data/sets/images/packed_images.h"

@@ -1,11 +1,11 @@
-#include "cli/sample_predictions.h"
+#include "cli/model/sample_predictions.h"
 
 #include <algorithm>
 #include <span>
 #include <string_view>
 #include <utility>
 
-#include "cli/target_text.h"
+#include "cli/model/target_text.h"
 #include "run/report/csv.h"
 
 namespace lockstep {

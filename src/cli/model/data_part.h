@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/saved_model.h"
+#include "cli/model/saved_model.h"
 #include "lockstep/dataset.h"
 #include "lockstep/field.h"
 #include "lockstep/world.h"

@@ -1,4 +1,4 @@
-#include "cli/eval_results.h"
+#include "cli/model/eval_results.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/target_text.h"
+#include "cli/model/target_text.h"
 
 #include <fmt/format.h>
 

@@ -1,21 +1,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <memory>
 #include <optional>
 
-#include "cli/class_names.h"
 #include "cli/commands.h"
-#include "cli/data_part.h"
-#include "cli/data_warnings.h"
-#include "cli/eval_results.h"
-#include "cli/find_checkpoints.h"
-#include "cli/model_options.h"
+#include "cli/data/data_warnings.h"
+#include "cli/model/class_names.h"
+#include "cli/model/data_part.h"
+#include "cli/model/eval_results.h"
+#include "cli/model/find_checkpoints.h"
+#include "cli/model/model_options.h"
+#include "cli/model/sample_predictions.h"
+#include "cli/model/saved_model.h"
 #include "cli/results.h"
-#include "cli/sample_predictions.h"
-#include "cli/saved_model.h"
 #include "cli/train/train_options.h"
+#include "core/files/file_system.h"
 #include "core/message.h"
 #include "core/printable.h"
 #include "data/sets/parts.h"
@@ -165,12 +165,11 @@ std::string held_out_note(const DataPart& part, const EvalOptions& options, cons
       counted(held_out, "sample"), data.test_origin, data.train->size() + validation + held_out);
 }
 
-int run_evaluation(World& world, const EvalOptions& options, const std::vector<std::string>& warnings) {
+int evaluate_model(World& world, const EvalOptions& options) {
   const SavedModel& model = *options.saved;
   if (world.rank() == 0) {
     if (options.checkpoint.empty() && model.place != options.file)
       print_message(fmt::format("model {}", model.place));
-    print_warning(fmt::format("{}", fmt::join(warnings, "; ")));
   }
   const DataPart data = open_part(world, options.data, options.split, model);
   const Dataset& whole = data.samples();
@@ -219,13 +218,7 @@ int run_evaluation(World& world, const EvalOptions& options, const std::vector<s
 
 }  // namespace
 
-int run_eval(int argc, char** argv) {
-  EvalOptions options;
-  OptionSet set = option_set(options);
-  return run_on_ranks(set, argc, argv,
-                      [&](World& world) { return run_evaluation(world, options, set.contradictions()); });
-}
-
-void describe_eval(const OptionSetReader& read) { describe<EvalOptions>(option_set, read); }
+constinit const Command eval_command =
+    command_of_ranks<EvalOptions, option_set, evaluate_model>("eval", "measure a saved model on a data set");
 
 }  // namespace lockstep

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -96,7 +95,7 @@ void check_not_trained(const std::filesystem::path& weights_file) {
                           weights_file.string()));
 }
 
-void import_model(const ImportOptions& options) {
+int import_model(const ImportOptions& options) {
   const std::filesystem::path network_file = options.network;
   if (network_file.extension() != ".json") {
     throw Error(Category::usage, fmt::format("the name of a network file ends with .json, not as {}",
@@ -118,20 +117,12 @@ void import_model(const ImportOptions& options) {
   std::string text;
   for (const std::string& line : lines) text += without_control_characters(line) + "\n";
   print(text);
+  return 0;
 }
 
 }  // namespace
 
-int run_import(int argc, char** argv) {
-  ImportOptions options;
-  OptionSet set = option_set(options);
-  if (!set.parse(argc, argv, environ)) return print_help(set.help());
-  return set.explain([&] {
-    import_model(options);
-    return 0;
-  });
-}
-
-void describe_import(const OptionSetReader& read) { describe<ImportOptions>(option_set, read); }
+constinit const Command import_command = command_of_first<ImportOptions, option_set, import_model>(
+    "import", "write the network and the weights of an ONNX model");
 
 }  // namespace lockstep

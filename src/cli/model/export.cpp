@@ -1,13 +1,12 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/model_options.h"
+#include "cli/model/model_options.h"
+#include "cli/model/saved_model.h"
 #include "cli/options/option_set.h"
 #include "cli/output.h"
-#include "cli/saved_model.h"
 #include "cli/train/train_options.h"
 #include "core/message.h"
 #include "core/printable.h"
@@ -76,7 +75,7 @@ std::map<std::string, std::string> metadata_for(ModelDescription description) {
   return metadata_of(description);
 }
 
-void export_model(const ExportOptions& options) {
+int export_model(const ExportOptions& options) {
   const SavedModel model = open_model(options.model, true);
   print_warning(changed_warning(model));
   check_not_model(options.output, model);
@@ -108,20 +107,12 @@ void export_model(const ExportOptions& options) {
                         summary.folded_batch_norms + summary.batch_norms);
   }
   print(without_control_characters(text) + "\n");
+  return 0;
 }
 
 }  // namespace
 
-int run_export(int argc, char** argv) {
-  ExportOptions options;
-  OptionSet set = option_set(options);
-  if (!set.parse(argc, argv, environ)) return print_help(set.help());
-  return set.explain([&] {
-    export_model(options);
-    return 0;
-  });
-}
-
-void describe_export(const OptionSetReader& read) { describe<ExportOptions>(option_set, read); }
+constinit const Command export_command = command_of_first<ExportOptions, option_set, export_model>(
+    "export", "write a saved model as an ONNX model");
 
 }  // namespace lockstep

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -105,7 +104,9 @@ void check_target(const std::filesystem::path& target, const std::filesystem::pa
                           target.string(), classes.string()));
 }
 
-void pack(const PackRequest& request) {
+void pack_parts(PackRequest request) {
+  request.options.shard_bytes = static_cast<std::uint64_t>(request.shard_megabytes) * 1'000'000;
+  request.options.on_bad_file = [](const std::string& line) { print_warning(line + "; skipped"); };
   const ImageParts images = list_image_parts(request.source, request.test_fraction);
   check_target(request.target, images.train.folder);
   for (const std::optional<ImageList>* list : {&images.validation, &images.test}) {
@@ -118,22 +119,17 @@ void pack(const PackRequest& request) {
   pack_part(request, "train", images.train);
 }
 
-}  // namespace
-
-int run_data_pack(int argc, char** argv) {
-  PackRequest request;
-  OptionSet set = option_set(request);
-  return run_on_ranks(set, argc, argv, [&](World& world) {
-    world.agree([&] {
-      request.options.shard_bytes = static_cast<std::uint64_t>(request.shard_megabytes) * 1'000'000;
-      request.options.on_bad_file = [](const std::string& line) { print_warning(line + "; skipped"); };
-      cpu::best_level();  // throws on a processor without the instructions for resizing
-      if (world.rank() == 0) pack(request);
-    });
-    return 0;
+int pack(World& world, const PackRequest& request) {
+  world.agree([&] {
+    cpu::best_level();  // throws on a processor without the instructions for resizing
+    if (world.rank() == 0) pack_parts(request);
   });
+  return 0;
 }
 
-void describe_data_pack(const OptionSetReader& read) { describe<PackRequest>(option_set, read); }
+}  // namespace
+
+constinit const Command data_pack_command = command_of_ranks<PackRequest, option_set, pack>(
+    "data pack", "pack a folder of images into a few files that are read faster");
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "cli/model_options.h"
+#include "cli/model/model_options.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
