@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,18 +22,25 @@ LOCKSTEP_MEMBERS(MemoryLimit, name, bytes, bytes_per_s)
 /// Limits of one thread, measured.
 struct ThreadLimits {
   double flop_per_s = 0.0;
-  std::vector<MemoryLimit> memory = {};  ///< the smallest cache first, the memory last
+  std::optional<double> bf16_flop_per_s = {};  ///< none: products of bf16 are those of floats
+  std::vector<MemoryLimit> memory = {};        ///< the smallest cache first, the memory last
 };
-LOCKSTEP_MEMBERS(ThreadLimits, flop_per_s, memory)
+LOCKSTEP_MEMBERS(ThreadLimits, flop_per_s, bf16_flop_per_s, memory)
+
+/// Work of an operation in one direction.
+struct Work {
+  double flop = 0.0;             ///< floating-point operations
+  double bytes = 0.0;            ///< that it must move at least
+  bool multiplies_bf16 = false;  ///< and not floats
+};
 
 /// The limit that is reached first.
 struct NearestLimit {
-  std::string name;      ///< "fma", or that of a memory
+  std::string name;      ///< "fma", "bf16", or that of a memory
   double seconds = 0.0;  ///< at least
 };
 
-/// The nearest limit of work that moves `bytes` in all, and whose data therefore come from the smallest cache
-/// that holds as many.
-NearestLimit nearest_limit(const ThreadLimits& limits, double flop, double bytes);
+/// The nearest limit of work whose data come from the smallest cache that holds all bytes that it moves.
+NearestLimit nearest_limit(const ThreadLimits& limits, const Work& work);
 
 }  // namespace lockstep

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include "device/cpu/cpu_device.h"
 #include "ops/cpu/cpu_plan.h"
 #include "ops/cpu/level.h"
+#include "ops/cpu/measure_limits.h"
 #include "ops/thread_limits.h"
 
 namespace lockstep::test {
@@ -12,16 +14,49 @@ const ThreadLimits limits{.flop_per_s = 100e9,
 
 TEST(NearestLimit, IsOfTheArithmeticOrOfTheSmallestCacheThatHoldsTheData) {
   struct Case {
-    double flop, bytes;
+    Work work;
     const char* name;
     double seconds;
   };
   for (const Case& each :
-       {Case{1e6, 32'000, "fma", 1e-5}, Case{1e3, 32'000, "L1", 1.6e-7}, Case{1e3, 33'000, "L2", 6.6e-7},
-        Case{1e6, 2e6, "memory", 2e-4}, Case{1e8, 2e6, "fma", 1e-3}, Case{0.0, 1e6, "L2", 2e-5}}) {
-    const NearestLimit nearest = nearest_limit(limits, each.flop, each.bytes);
-    EXPECT_EQ(nearest.name, each.name) << each.bytes;
-    EXPECT_DOUBLE_EQ(nearest.seconds, each.seconds) << each.bytes;
+       {Case{{1e6, 32'000}, "fma", 1e-5}, Case{{1e3, 32'000}, "L1", 1.6e-7},
+        Case{{1e3, 33'000}, "L2", 6.6e-7}, Case{{1e6, 2e6}, "memory", 2e-4}, Case{{1e8, 2e6}, "fma", 1e-3},
+        Case{{0.0, 1e6}, "L2", 2e-5}, Case{{1e8, 2e6, true}, "fma", 1e-3}}) {
+    const NearestLimit nearest = nearest_limit(limits, each.work);
+    EXPECT_EQ(nearest.name, each.name) << each.work.bytes;
+    EXPECT_DOUBLE_EQ(nearest.seconds, each.seconds) << each.work.bytes;
+  }
+}
+
+TEST(NearestLimit, IsThatOfBf16ForItsProducts) {
+  ThreadLimits with_bf16 = limits;
+  with_bf16.bf16_flop_per_s = 1000e9;
+  EXPECT_EQ(nearest_limit(with_bf16, {1e6, 32'000, false}).name, "fma");
+  EXPECT_EQ(nearest_limit(with_bf16, {1e6, 32'000, true}).name, "bf16");
+  EXPECT_DOUBLE_EQ(nearest_limit(with_bf16, {1e6, 32'000, true}).seconds, 1e-6);
+  EXPECT_EQ(nearest_limit(with_bf16, {1e6, 2e6, true}).name, "memory");
+}
+
+TEST(NearestLimit, AnInstructionForBf16IsMeasuredWhereThereIsOne) {
+  const auto device = make_cpu_device({.threads = 1, .pin = false});
+  for (const cpu::Level level : cpu::available_levels()) {
+    const ThreadLimits measured = cpu::measure_limits(level, *device);
+    EXPECT_GT(measured.flop_per_s, 0.0);
+    EXPECT_EQ(measured.bf16_flop_per_s.has_value(), level == cpu::Level::amx);
+    EXPECT_GT(measured.bf16_flop_per_s.value_or(1e300), measured.flop_per_s);
+  }
+}
+
+TEST(Plan, KnowsWhichNodesMultiplyBf16) {
+  Network network({16, 4, 4});
+  const Value wide = conv2d(network.input(), {.channels = 16, .kernel = 1});
+  network.output(linear(flatten(relu(conv2d(wide, {.channels = 8, .kernel = 1}))), 5));
+  const Graph graph = build_graph(network);
+  for (const DataType dtype : {DataType::fp32, DataType::bf16}) {
+    const cpu::CpuPlan plan(graph, layout_arena(network.parameters()), {.samples = 16}, cpu::best_level(),
+                            dtype);
+    EXPECT_EQ(plan.multiplies_bf16(1), dtype == DataType::bf16);
+    EXPECT_FALSE(plan.multiplies_bf16(2));  // of less than 16 channels, with ReLU
   }
 }
 

@@ -158,7 +158,7 @@ class CompiledMicroBatch {
   Direction direction_of(const Work& work) const {
     Direction direction{.flop = work.flop, .bytes = work.bytes};
     if (limits_) {
-      const NearestLimit nearest = nearest_limit(*limits_, work.flop, work.bytes);
+      const NearestLimit nearest = nearest_limit(*limits_, work);
       direction.limit = nearest.name;
       direction.limit_seconds = nearest.seconds;
     }

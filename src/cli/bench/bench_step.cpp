@@ -115,7 +115,7 @@ void set_times(StepResults& results, const std::vector<StepTimes>& times) {
 using SecondsByLimit = std::map<std::string, double>;
 
 void add_work(SecondsByLimit& seconds, const ThreadLimits& limits, const Work& work) {
-  const NearestLimit nearest = nearest_limit(limits, work.flop, work.bytes);
+  const NearestLimit nearest = nearest_limit(limits, work);
   seconds[nearest.name] += nearest.seconds;
 }
 

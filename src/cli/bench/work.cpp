@@ -18,16 +18,19 @@ std::vector<NodeWork> work_of(const Network& network, const Graph& graph, const 
     for (const std::size_t layer : layers_of(graph, node)) {
       flop += 2.0 * samples * static_cast<double>(multiply_adds(network, network.layers()[layer]));
     }
-    nodes[node].forward = {flop, traffic[node].forward};
+    const bool bf16 = compiled.multiplies_bf16(node);
+    nodes[node].forward = {flop, traffic[node].forward, bf16};
     if (!flow.needed[node]) continue;
     const bool of_input = std::ranges::any_of(flow.contributions[node], &Contribution::wanted);
-    nodes[node].backward = {of_input ? 2.0 * flop : flop, traffic[node].backward};
+    nodes[node].backward = {of_input ? 2.0 * flop : flop, traffic[node].backward, bf16};
   }
   return nodes;
 }
 
 std::string text_of(const ThreadLimits& limits) {
-  std::string text = fmt::format("a thread can do {:.0f} GFLOP/s (fma), and move", limits.flop_per_s * 1e-9);
+  std::string text = fmt::format("a thread can do {:.0f} GFLOP/s (fma)", limits.flop_per_s * 1e-9);
+  if (limits.bf16_flop_per_s) text += fmt::format(", {:.0f} (bf16)", *limits.bf16_flop_per_s * 1e-9);
+  text += ", and move";
   for (const MemoryLimit& memory : limits.memory) {
     text += fmt::format("{} {:.0f} GB/s ({})", &memory == &limits.memory.front() ? "" : ",",
                         memory.bytes_per_s * 1e-9, memory.name);

@@ -11,12 +11,6 @@
 
 namespace lockstep {
 
-/// Work of an operation in one direction.
-struct Work {
-  double flop = 0.0;   ///< floating-point operations
-  double bytes = 0.0;  ///< that it must move at least
-};
-
 struct NodeWork {
   Work forward;
   std::optional<Work> backward = {};  ///< none: not computed

@@ -19,6 +19,8 @@ class CpuPlan : public GraphWalk<CpuPlan> {
           DataType dtype = DataType::fp32);
 
   std::size_t workspace_bytes() const { return memory_.bytes; }
+  /// Whether a node multiplies bf16 instead of floats.
+  bool multiplies_bf16(std::size_t node) const { return ops_[node].multiplies_bf16; }
   /// Copies the samples of a micro-batch into the lanes of the workspace, and pads its arrays to whole
   /// groups.
   void load(const MicroBatch& batch, const SampleFormat& format, std::byte* workspace) const;

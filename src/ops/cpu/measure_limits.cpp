@@ -4,9 +4,11 @@
 #include <chrono>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 
 #include "device/cpu/caches.h"
+#include "ops/cpu/convolution/kernels/bf16_product.h"
 #include "ops/cpu/kernels/limits.h"
 #include "ops/cpu/op.h"
 
@@ -28,12 +30,18 @@ double shortest(int runs, const std::function<void()>& run) {
   return best;
 }
 
-double flop_per_s(const LimitKernels& kernels) {
-  constexpr std::int64_t rounds = 200'000;  // about 2 ms
-  alignas(64) float sums[lanes] = {};
+/// Speed of multiply(rounds), which returns its number of floating-point operations.
+template <class Multiply>
+double flop_per_s(std::int64_t rounds, const Multiply& multiply) {
   double flop = 0.0;
-  const double seconds = shortest(20, [&] { flop = kernels.multiply_add(rounds, sums); });
+  const double seconds = shortest(20, [&] { flop = multiply(rounds); });
   return flop / seconds;
+}
+
+std::optional<double> bf16_flop_per_s(Level level) {
+  const auto multiply = bf16_product_kernels(level).multiply_in_registers;
+  if (multiply == nullptr) return std::nullopt;
+  return flop_per_s(50'000, multiply);  // about 2 ms
 }
 
 /// Bytes/s of a triad whose three arrays have `bytes` together. It is repeated for about a millisecond.
@@ -49,8 +57,12 @@ double bytes_per_s(const LimitKernels& kernels, std::size_t bytes, std::span<flo
   return static_cast<double>(3 * lanes * sizeof(float) * pixels * repeats) / seconds;
 }
 
-ThreadLimits measure(const LimitKernels& kernels, std::span<const Cache> caches, std::span<float> memory) {
-  ThreadLimits limits{.flop_per_s = flop_per_s(kernels)};
+ThreadLimits measure(Level level, std::span<const Cache> caches, std::span<float> memory) {
+  const LimitKernels& kernels = limit_kernels(level);
+  alignas(64) float sums[lanes] = {};
+  const auto multiply_add = [&](std::int64_t rounds) { return kernels.multiply_add(rounds, sums); };
+  ThreadLimits limits{.flop_per_s = flop_per_s(200'000, multiply_add),  // about 2 ms
+                      .bf16_flop_per_s = bf16_flop_per_s(level)};
   for (const Cache& cache : caches) {
     if (cache.bytes >= memory.size_bytes()) break;
     limits.memory.push_back({cache.name, cache.bytes, bytes_per_s(kernels, cache.bytes / 2, memory)});
@@ -62,7 +74,6 @@ ThreadLimits measure(const LimitKernels& kernels, std::span<const Cache> caches,
 }  // namespace
 
 ThreadLimits measure_limits(Level level, Device& device) {
-  const LimitKernels& kernels = limit_kernels(level);
   const std::vector<Cache> caches = data_caches();
   const std::size_t wanted = caches.empty() ? largest_arrays : 4 * caches.back().bytes;
   const Buffer memory = device.allocate(std::min(wanted, largest_arrays));
@@ -70,8 +81,7 @@ ThreadLimits measure_limits(Level level, Device& device) {
   Stream& stream = *device.streams()[0];
   ThreadLimits limits;
   device
-      .record(
-          [&] { stream.call([&] { limits = measure(kernels, caches, memory.floats()); }, Phase::forward); })
+      .record([&] { stream.call([&] { limits = measure(level, caches, memory.floats()); }, Phase::forward); })
       ->run();
   return limits;
 }

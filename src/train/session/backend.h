@@ -33,6 +33,9 @@ class CompiledGraph {
   virtual GradientFlow gradients() const = 0;
   /// Memory that each node of the compiled graph moves for the largest micro-batch.
   virtual std::vector<NodeTraffic> traffic() const = 0;
+  /// Whether a node of the compiled graph multiplies bf16 instead of floats. Asked where the backend has
+  /// limits.
+  virtual bool multiplies_bf16(std::size_t /*node*/) const { return false; }
 };
 
 /// Device-specific part of a step. Each kind of device has a file of its own; shared code never asks which it

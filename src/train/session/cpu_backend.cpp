@@ -109,6 +109,7 @@ class CpuCompiledGraph final : public CompiledGraph {
   }
   GradientFlow gradients() const override { return plan_.gradients(); }
   std::vector<NodeTraffic> traffic() const override { return plan_.traffic(); }
+  bool multiplies_bf16(std::size_t node) const override { return plan_.multiplies_bf16(node); }
 
  private:
   /// Checks that the workspaces fit into memory. As memory is allocated on first write, a signal would

@@ -339,6 +339,7 @@ Op plan_bf16_product_conv2d(const OpRequest& request) {
   const std::size_t scratch_bytes = lay_out_scratch(layer, request);
   Op op = op_of<Bfloat16>(layer);
   op.takes_bf16 = true;
+  op.multiplies_bf16 = true;
   op.scratch_bytes = scratch_bytes;
   op.backward_reads_inputs = 1;
   return op;

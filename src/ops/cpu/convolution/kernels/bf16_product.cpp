@@ -270,6 +270,7 @@ void multiply_weights(const WeightProduct& task) {
 const Bf16ProductKernels bf16_product_kernels{.tile_bytes = tile_bytes,
                                               .pack_factors = pack_factors,
                                               .multiply_pixels = multiply_pixels,
-                                              .multiply_weights = multiply_weights};
+                                              .multiply_weights = multiply_weights,
+                                              .multiply_in_registers = multiply_in_registers};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

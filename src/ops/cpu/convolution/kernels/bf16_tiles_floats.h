@@ -117,4 +117,7 @@ void multiply_tiles(const std::byte* left, const std::byte* right, int steps, fl
   }
 }
 
+/// See Bf16ProductKernels.
+constexpr double (*multiply_in_registers)(std::int64_t rounds) = nullptr;
+
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL
