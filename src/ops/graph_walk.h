@@ -24,7 +24,7 @@ struct Pass {
 ///   Element, OpMemory, LossMemory        types of its operations' views, see ops/op_memory.h
 ///   void add_to(memory, pass, node)      sets the device's own members of a view; LossMemory: without node
 ///   void run_forward(pass, node, memory), run_backward(pass, node, memory), run_loss(pass, memory)
-///   void run_again(pass, node, memory)   computes the result of a recomputable node once more
+///   void run_recompute(pass, node, memory) computes the result of a recomputable node once more
 ///   void clear(pass, float* first, elements)
 ///   void add(pass, node, Element* sum, const Element* more)  adds `more` to the gradient of a node's output
 ///   bool adds_later(node, input)         whether another operation adds this contribution
@@ -73,14 +73,14 @@ class GraphWalk {
     }
     for (std::size_t i = std::min(range.end, nodes()); i-- > std::max<std::size_t>(range.begin, 1);) {
       for (const int id : memory_.recomputed_before[i]) {
-        plan().run_again(pass, at(id), node_memory(pass, at(id), Direction::again));
+        plan().run_recompute(pass, at(id), node_memory(pass, at(id), Direction::recompute));
       }
       if (flow_.needed[i]) walk_back(pass, i);
       plan().finish_node(pass, i);
     }
   }
 
-  enum class Direction { forward, backward, again };
+  enum class Direction { forward, backward, recompute };
 
   /// View of a node's memory, without gradients. Nodes that are computed again have no scratch memory.
   template <class AnyPass>
@@ -102,7 +102,7 @@ class GraphWalk {
     }
     memory.output = place(i);
     memory.saved = block(pass.workspace, own.saved);
-    if (direction != Direction::again) {
+    if (direction != Direction::recompute) {
       memory.scratch = block(pass.workspace, forward ? own.scratch : own.scratch_in_backward);
     }
     memory.ids = pass.batch.ids;

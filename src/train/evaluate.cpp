@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "comm/world/agreed.h"
 #include "comm/world/check_same.h"
 #include "core/elementary.h"
 #include "core/finite.h"
@@ -17,7 +18,6 @@
 #include "train/evaluator.h"
 #include "train/predictor.h"
 #include "train/same_run.h"
-#include "train/session/agreed.h"
 #include "train/session/parameter_set.h"
 #include "train/session/session.h"
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "comm/world/agreed.h"
 #include "comm/world/check_same.h"
 #include "comm/world/watch_of.h"
 #include "core/files/file.h"
@@ -16,7 +17,6 @@
 #include "train/run.h"
 #include "train/run_description.h"
 #include "train/same_run.h"
-#include "train/session/agreed.h"
 #include "train/session/session.h"
 #include "train/step/training_steps.h"
 #include "train/training_state.h"

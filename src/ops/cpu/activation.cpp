@@ -15,7 +15,7 @@ Op plan_relu(const OpRequest& request) {
     functions.relu(pixels * static_cast<std::size_t>(groups_of(memory.samples)), memory.inputs[0],
                    memory.output, reinterpret_cast<std::uint16_t*>(memory.saved));
   };
-  op.again = op.forward;
+  op.recompute = op.forward;
   op.backward = [&functions, pixels](const NodeMemory<Element>& memory) {
     if (memory.grad_inputs[0] != nullptr) {
       functions.select(pixels * static_cast<std::size_t>(groups_of(memory.samples)), 1.0F,
@@ -47,7 +47,7 @@ Op plan_other(ActivationKind kind, const OpRequest& request) {
     functions.activate(kind, pixels * static_cast<std::size_t>(groups_of(memory.samples)), memory.inputs[0],
                        memory.output);
   };
-  op.again = op.forward;
+  op.recompute = op.forward;
   op.backward = [=, &functions](const NodeMemory<Element>& memory) {
     if (memory.grad_inputs[0] != nullptr) {
       functions.activate_backward(kind, pixels * static_cast<std::size_t>(groups_of(memory.samples)),

@@ -15,7 +15,7 @@ Op plan_add(const OpRequest& request) {
   op.forward = [&functions, pixels](const NodeMemory<Element>& memory) {
     functions.add(pixels * groups_of(memory.samples), memory.inputs[0], memory.inputs[1], memory.output);
   };
-  op.again = op.forward;
+  op.recompute = op.forward;
   op.backward = [pixels](const NodeMemory<Element>& memory) {
     const std::size_t bytes = pixels * groups_of(memory.samples) * lanes * sizeof(Element);
     for (Element* grad : memory.grad_inputs) {

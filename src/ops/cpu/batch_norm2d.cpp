@@ -114,7 +114,7 @@ Op plan_batch_norm(const BatchNorm2d& norm, const OpRequest& request) {
       .training = request.training};
   Op op = op_of<Element>(layer);
   op.saved_bytes = 3 * static_cast<std::size_t>(layer.channels) * sizeof(float);
-  op.again = [layer](const NodeMemory<Element>& memory) { normalize(layer, memory, false); };
+  op.recompute = [layer](const NodeMemory<Element>& memory) { normalize(layer, memory, false); };
   op.backward_reads_inputs = 1;
   op.backward_reads_output = layer.add && layer.activation != ActivationKind::none;
   return op;

@@ -22,7 +22,7 @@ Op plan(const Concat& /*options*/, const OpRequest& request) {
       }
     }
   };
-  op.again = op.forward;
+  op.recompute = op.forward;
   op.backward = [=](const OpMemory& memory) {
     const float* from = memory.grad_output;
     for (int group = 0; group < groups_of(memory.samples); ++group) {

@@ -59,7 +59,7 @@ WorkspaceBytes CpuPlan::needed_bytes() const {
                            .scratch = op.scratch_bytes,
                            .backward_reads_inputs = op.backward_reads_inputs,
                            .backward_reads_output = op.backward_reads_output,
-                           .recomputable = op.again != nullptr});
+                           .recomputable = op.recompute != nullptr});
   }
   if (stores_bf16()) bytes.nodes[0].scratch = graph_.nodes[0].shape.size() * lanes * sizeof(float);
   return bytes;

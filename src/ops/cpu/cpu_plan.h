@@ -49,8 +49,8 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   void run_forward(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
     ops_[node].forward(memory);
   }
-  void run_again(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
-    ops_[node].again(memory);
+  void run_recompute(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
+    ops_[node].recompute(memory);
   }
   void run_backward(const Pass& pass, std::size_t node, AnyMemory memory) const {
     if (graph_.nodes[node].zero_bias_gradient) {

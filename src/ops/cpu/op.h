@@ -44,7 +44,7 @@ struct Op {
   std::function<void(const AnyMemory&)> backward;
   /// Writes the output of forward once more, in backward, from inputs, parameters and saved memory; gets no
   /// scratch memory. Null: that would take long.
-  std::function<void(const AnyMemory&)> again;
+  std::function<void(const AnyMemory&)> recompute;
 };
 
 /// Op that calls forward(layer, memory) and backward(layer, memory), for activations of type `Element`.

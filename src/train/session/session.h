@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "comm/communicator.h"
+#include "comm/world/agreed.h"
 #include "gradient/assignment.h"
 #include "lockstep/execution.h"
 #include "lockstep/world.h"
-#include "train/session/agreed.h"
 #include "train/session/backend.h"
 #include "train/session/placement.h"
 #include "watch/watch.h"

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "comm/world/agreed.h"
 #include "comm/world/watch_of.h"
 #include "core/clock.h"
 #include "lockstep/error.h"
 #include "lockstep/sampler.h"
 #include "lockstep/world.h"
-#include "train/session/agreed.h"
 #include "train/step/coming_samples.h"
 
 namespace lockstep {
