@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "cli/output.h"
 #include "comm/world/check_same.h"
 #include "comm/world/launch.h"
+#include "core/message.h"
 
 namespace lockstep {
 
@@ -51,7 +53,7 @@ int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(
   });
 }
 
-int run_on_first(OptionSet& set, int argc, char** argv, const std::function<int()>& body) {
+int run_on_first_process(OptionSet& set, int argc, char** argv, const std::function<int()>& body) {
   if (!set.parse(argc, argv, environ)) return print_help(set.help());
   return set.explain(body);
 }

@@ -32,7 +32,7 @@ const std::vector<Command>& commands();
 /// The command that the words begin with, "data pack" before "data"; null: none.
 const Command* find_command(std::span<char* const> words);
 
-/// One constant for each, defined in the file of its name.
+/// One constant for each, defined beside the function that runs it.
 extern const Command train_command, eval_command, predict_command, bench_command, doctor_command,
     inspect_command, data_command, data_pack_command, recipes_command, report_command, diff_command,
     export_command, import_command, completion_command, man_command;
@@ -48,8 +48,9 @@ void describe(const OptionSetReader& read) {
 /// compares them between ranks and calls `body`. Returns the exit status.
 int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(World&)>& body);
 
-/// Runs a command on the first process, likewise.
-int run_on_first(OptionSet& set, int argc, char** argv, const std::function<int()>& body);
+/// Runs a command on this process: prints --help, or reads the options of `set` and calls `body`. Returns the
+/// exit status.
+int run_on_first_process(OptionSet& set, int argc, char** argv, const std::function<int()>& body);
 
 /// A command that all ranks run: `body` gets the values of the options, and returns the exit status.
 template <class Options, OptionSet (*set_of)(Options&), int (*body)(World&, const Options&)>
@@ -62,15 +63,20 @@ constexpr Command command_of_ranks(const char* name, const char* summary) {
   return {name, summary, run, describe<Options, set_of>};
 }
 
-/// A command that only the first process runs, likewise.
+/// A command that only the first process runs: `body` gets the values of the options, and returns the exit
+/// status.
 template <class Options, OptionSet (*set_of)(Options&), int (*body)(const Options&)>
-constexpr Command command_of_first(const char* name, const char* summary) {
+constexpr Command command_of_first_process(const char* name, const char* summary) {
   const auto run = [](int argc, char** argv) {
     Options options;
     OptionSet set = set_of(options);
-    return run_on_first(set, argc, argv, [&] { return body(options); });
+    return run_on_first_process(set, argc, argv, [&] { return body(options); });
   };
-  return {name, summary, run, describe<Options, set_of>, true};
+  return {.name = name,
+          .summary = summary,
+          .run = run,
+          .describe = describe<Options, set_of>,
+          .first_only = true};
 }
 
 /// Prints `text` on the first process only. Returns exit status 0.

@@ -1,4 +1,3 @@
-
 #include "cli/commands.h"
 #include "cli/train/train_options.h"
 #include "core/nearest.h"
@@ -44,7 +43,7 @@ int print_completion(const CompletionOptions& options) {
 }  // namespace
 
 constinit const Command completion_command =
-    command_of_first<CompletionOptions, option_set, print_completion>(
+    command_of_first_process<CompletionOptions, option_set, print_completion>(
         "completion", "print a script that completes commands and options in a shell");
 
 }  // namespace lockstep

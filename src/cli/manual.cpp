@@ -1,4 +1,3 @@
-
 #include <algorithm>
 #include <filesystem>
 
@@ -92,7 +91,7 @@ int write_manual(const ManualOptions& options) {
 
 }  // namespace
 
-constinit const Command man_command =
-    command_of_first<ManualOptions, option_set, write_manual>("man", "print the manual page of a command");
+constinit const Command man_command = command_of_first_process<ManualOptions, option_set, write_manual>(
+    "man", "print the manual page of a command");
 
 }  // namespace lockstep

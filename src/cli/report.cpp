@@ -119,7 +119,7 @@ int report(const ReportOptions& options) {
 
 }  // namespace
 
-constinit const Command report_command =
-    command_of_first<ReportOptions, option_set, report>("report", "write report.html from a run directory");
+constinit const Command report_command = command_of_first_process<ReportOptions, option_set, report>(
+    "report", "write report.html from a run directory");
 
 }  // namespace lockstep

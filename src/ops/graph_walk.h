@@ -24,7 +24,7 @@ struct Pass {
 ///   Element, OpMemory, LossMemory        types of its operations' views, see ops/op_memory.h
 ///   void add_to(memory, pass, node)      sets the device's own members of a view; LossMemory: without node
 ///   void run_forward(pass, node, memory), run_backward(pass, node, memory), run_loss(pass, memory)
-///   void run_recompute(pass, node, memory) computes the result of a recomputable node once more
+///   void recompute(pass, node, memory)     computes the result of a recomputable node once more
 ///   void clear(pass, float* first, elements)
 ///   void add(pass, node, Element* sum, const Element* more)  adds `more` to the gradient of a node's output
 ///   bool adds_later(node, input)         whether another operation adds this contribution
@@ -73,7 +73,7 @@ class GraphWalk {
     }
     for (std::size_t i = std::min(range.end, nodes()); i-- > std::max<std::size_t>(range.begin, 1);) {
       for (const int id : memory_.recomputed_before[i]) {
-        plan().run_recompute(pass, at(id), node_memory(pass, at(id), Direction::recompute));
+        plan().recompute(pass, at(id), node_memory(pass, at(id), Direction::recompute));
       }
       if (flow_.needed[i]) walk_back(pass, i);
       plan().finish_node(pass, i);

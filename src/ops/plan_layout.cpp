@@ -52,19 +52,19 @@ std::vector<bool> find_recomputable(const Graph& graph, const GradientFlow& flow
 /// first backward that reads its last result.
 std::vector<int> find_recomputed(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,
                                  const std::vector<NodeBytes>& nodes) {
-  std::vector<int> again(nodes.size(), 0);
-  if (!options.recompute || options.nodes_apart) return again;
+  std::vector<int> before(nodes.size(), 0);
+  if (!options.recompute || options.nodes_apart) return before;
   const std::vector<bool> recomputable = find_recomputable(graph, flow, nodes);
   for (int id = static_cast<int>(nodes.size()) - 1; id > 0; --id) {
     if (!recomputable[at(id)]) continue;
     int first = flow.needed[at(id)] && nodes[at(id)].backward_reads_output ? id : 0;
     for (const int reader : graph.readers_of(id)) {
       if (reads_in_backward(graph, flow, nodes, reader, id)) first = std::max(first, reader);
-      first = std::max(first, again[at(reader)]);
+      first = std::max(first, before[at(reader)]);
     }
-    again[at(id)] = first;
+    before[at(id)] = first;
   }
-  return again;
+  return before;
 }
 
 /// Steps of a pass through n nodes: forward of node i is step i, the loss step n, backward of node i step
@@ -72,18 +72,18 @@ std::vector<int> find_recomputed(const Graph& graph, const PlanOptions& options,
 class Timeline {
  public:
   Timeline(const Graph& graph, const GradientFlow& flow, const std::vector<NodeBytes>& nodes,
-           std::vector<int> again)
+           std::vector<int> recomputed_before)
       : graph_(graph),
         flow_(flow),
         nodes_(nodes),
-        again_(std::move(again)),
+        recomputed_before_(std::move(recomputed_before)),
         size_(static_cast<int>(graph.nodes.size())) {}
 
   int loss() const { return size_; }
   int backward(int id) const { return 2 * size_ - id; }
   int end() const { return 2 * size_; }
   /// Node before whose backward the result of `id` is computed again; 0: never.
-  int again(int id) const { return again_[at(id)]; }
+  int recomputed_before(int id) const { return recomputed_before_[at(id)]; }
 
   int last_read_in_forward(int id) const {
     int last = id == graph_.output ? loss() : id;
@@ -95,7 +95,7 @@ class Timeline {
     int last = flow_.needed[at(id)] && nodes_[at(id)].backward_reads_output ? backward(id) : 0;
     for (const int reader : graph_.readers_of(id)) {
       if (reads_in_backward(graph_, flow_, nodes_, reader, id)) last = std::max(last, backward(reader));
-      if (again(reader) > 0) last = std::max(last, backward(again(reader)));
+      if (recomputed_before(reader) > 0) last = std::max(last, backward(recomputed_before(reader)));
     }
     return last;
   }
@@ -110,14 +110,14 @@ class Timeline {
 
   int last_read_of_saved(int id) const {
     if (flow_.needed[at(id)]) return backward(id);
-    return again(id) > 0 ? backward(again(id)) : id;
+    return recomputed_before(id) > 0 ? backward(recomputed_before(id)) : id;
   }
 
  private:
   const Graph& graph_;
   const GradientFlow& flow_;
   const std::vector<NodeBytes>& nodes_;
-  std::vector<int> again_;
+  std::vector<int> recomputed_before_;
   int size_;
 };
 
@@ -158,10 +158,11 @@ void add_nodes(const Timeline& time, const GradientFlow& flow, const std::vector
     const auto id = static_cast<int>(i);
     WorkspaceLayout::Node& places = layout.nodes[i];
     const int last_forward = time.last_read_in_forward(id), last_backward = time.last_read_in_backward(id);
-    if (time.again(id) > 0) {
+    if (time.recomputed_before(id) > 0) {
       blocks.add(nodes[i].value, id, last_forward, &places.value);
-      blocks.add(nodes[i].value, time.backward(time.again(id)), last_backward, &places.value_in_backward);
-      layout.recomputed_before[at(time.again(id))].push_back(id);
+      blocks.add(nodes[i].value, time.backward(time.recomputed_before(id)), last_backward,
+                 &places.value_in_backward);
+      layout.recomputed_before[at(time.recomputed_before(id))].push_back(id);
     } else {
       blocks.add(nodes[i].value, id, std::max(last_forward, last_backward), &places.value);
     }

@@ -22,7 +22,7 @@ LOCKSTEP_MEMBERS(MemoryLimit, name, bytes, bytes_per_s)
 /// Limits of one thread, measured.
 struct ThreadLimits {
   double flop_per_s = 0.0;
-  std::optional<double> bf16_flop_per_s = {};  ///< none: products of bf16 are those of floats
+  std::optional<double> bf16_flop_per_s = {};  ///< of AMX; none: floats compute products of bf16
   std::vector<MemoryLimit> memory = {};        ///< the smallest cache first, the memory last
 };
 LOCKSTEP_MEMBERS(ThreadLimits, flop_per_s, bf16_flop_per_s, memory)
@@ -31,7 +31,7 @@ LOCKSTEP_MEMBERS(ThreadLimits, flop_per_s, bf16_flop_per_s, memory)
 struct Work {
   double flop = 0.0;             ///< floating-point operations
   double bytes = 0.0;            ///< that it must move at least
-  bool multiplies_bf16 = false;  ///< and not floats
+  bool multiplies_bf16 = false;  ///< whether its products are of bf16
 };
 
 /// The limit that is reached first.

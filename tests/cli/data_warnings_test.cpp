@@ -1,4 +1,4 @@
-#include "cli/data/data_warnings.h"
+#include "cli/train/data_warnings.h"
 
 #include <gtest/gtest.h>
 

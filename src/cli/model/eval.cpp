@@ -1,11 +1,9 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <memory>
 #include <optional>
 
 #include "cli/commands.h"
-#include "cli/data/data_warnings.h"
 #include "cli/model/class_names.h"
 #include "cli/model/data_part.h"
 #include "cli/model/eval_results.h"
@@ -14,6 +12,7 @@
 #include "cli/model/sample_predictions.h"
 #include "cli/model/saved_model.h"
 #include "cli/results.h"
+#include "cli/train/data_warnings.h"
 #include "cli/train/train_options.h"
 #include "core/files/file_system.h"
 #include "core/message.h"

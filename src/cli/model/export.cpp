@@ -112,7 +112,7 @@ int export_model(const ExportOptions& options) {
 
 }  // namespace
 
-constinit const Command export_command = command_of_first<ExportOptions, option_set, export_model>(
+constinit const Command export_command = command_of_first_process<ExportOptions, option_set, export_model>(
     "export", "write a saved model as an ONNX model");
 
 }  // namespace lockstep

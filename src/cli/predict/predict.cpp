@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -187,11 +186,9 @@ std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, b
                        options.format);
 }
 
-int predict(World& world, const PredictOptions& options, const OptionSet& set) {
+int print_predictions(World& world, const PredictOptions& options, const OptionSet& set) {
   const SavedModel& model = *options.saved;
-  if (world.rank() == 0) {
-    print_warning(changed_warning(model));
-  }
+  if (world.rank() == 0) print_warning(changed_warning(model));
   DataPart data;
   InputSamples named;
   if (options.has_dataset) {
@@ -231,7 +228,7 @@ int predict(World& world, const PredictOptions& options, const OptionSet& set) {
 int run_predict(int argc, char** argv) {
   PredictOptions options;
   OptionSet set = option_set(options);
-  return run_on_ranks(set, argc, argv, [&](World& world) { return predict(world, options, set); });
+  return run_on_ranks(set, argc, argv, [&](World& world) { return print_predictions(world, options, set); });
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "cli/data/data_warnings.h"
+#include "cli/train/data_warnings.h"
 #include "cli/train/run_place.h"
 #include "cli/train/stop_line.h"
 #include "cli/train/train_options.h"

@@ -19,7 +19,7 @@ class CpuPlan : public GraphWalk<CpuPlan> {
           DataType dtype = DataType::fp32);
 
   std::size_t workspace_bytes() const { return memory_.bytes; }
-  /// Whether a node multiplies bf16 instead of floats.
+  /// Whether the products of a node are of bf16, whichever instructions compute them.
   bool multiplies_bf16(std::size_t node) const { return ops_[node].multiplies_bf16; }
   /// Copies the samples of a micro-batch into the lanes of the workspace, and pads its arrays to whole
   /// groups.
@@ -49,7 +49,7 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   void run_forward(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
     ops_[node].forward(memory);
   }
-  void run_recompute(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
+  void recompute(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
     ops_[node].recompute(memory);
   }
   void run_backward(const Pass& pass, std::size_t node, AnyMemory memory) const {

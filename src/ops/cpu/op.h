@@ -39,7 +39,7 @@ struct Op {
   std::size_t backward_reads_inputs = 0;  ///< number of its inputs, the first ones
   bool backward_reads_output = false;
   bool takes_bf16 = false;  ///< whether it was planned for activations of request.dtype; false: for floats
-  bool multiplies_bf16 = false;  ///< instead of floats
+  bool multiplies_bf16 = false;  ///< whichever instructions compute the products
   std::function<void(const AnyMemory&)> forward;
   std::function<void(const AnyMemory&)> backward;
   /// Writes the output of forward once more, in backward, from inputs, parameters and saved memory; gets no

@@ -84,7 +84,7 @@ class CudaPlan : public GraphWalk<CudaPlan> {
     pass.operations->nodes[node].forward(memory);
   }
   /// Never called, as no operation is recomputable on GPUs.
-  static void run_recompute(const CudaPass& /*pass*/, std::size_t /*node*/, const OpMemory& /*memory*/) {}
+  static void recompute(const CudaPass& /*pass*/, std::size_t /*node*/, const OpMemory& /*memory*/) {}
   static void run_backward(const CudaPass& pass, std::size_t node, const OpMemory& memory) {
     pass.operations->nodes[node].backward(memory);
   }

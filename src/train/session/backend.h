@@ -33,8 +33,8 @@ class CompiledGraph {
   virtual GradientFlow gradients() const = 0;
   /// Memory that each node of the compiled graph moves for the largest micro-batch.
   virtual std::vector<NodeTraffic> traffic() const = 0;
-  /// Whether a node of the compiled graph multiplies bf16 instead of floats. Asked where the backend has
-  /// limits.
+  /// Whether the products of a node of the compiled graph are of bf16; false on GPUs, whose limits are not
+  /// measured.
   virtual bool multiplies_bf16(std::size_t /*node*/) const { return false; }
 };
 

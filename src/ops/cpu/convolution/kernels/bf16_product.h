@@ -86,7 +86,7 @@ struct Bf16ProductKernels {
   void (*multiply_pixels)(const PixelProduct&);
   void (*multiply_weights)(const WeightProduct&);
   /// The instruction that multiplies bf16, 4 * `rounds` times on tiles in registers. Returns the number of
-  /// floating-point operations. Null: no instruction does it in this order.
+  /// floating-point operations. Null: no instruction adds in this order.
   double (*multiply_in_registers)(std::int64_t rounds);
 };
 LOCKSTEP_KERNEL_TABLE_WITH_AMX(Bf16ProductKernels, bf16_product_kernels)
