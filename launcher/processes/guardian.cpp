@@ -238,6 +238,21 @@ void Guardian::take_over() {
   end_descendants(others_);
 }
 
+bool Guardian::continue_if_stopped() {
+  const auto process = status_of(process_);
+  const auto now = std::chrono::steady_clock::now();
+  if (!process || !process->is_stopped()) {
+    stopped_.reset();
+  } else if (!stopped_) {
+    stopped_ = now;
+  } else if (now - *stopped_ >= std::chrono::seconds(2)) {
+    stopped_.reset();
+    kill(process_, SIGCONT);
+    return true;
+  }
+  return false;
+}
+
 void Guardian::send(int signal) const {
   const char byte = static_cast<char>(signal);
   ::send(link_.get(), &byte, 1, MSG_NOSIGNAL);

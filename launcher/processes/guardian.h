@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -45,6 +46,9 @@ class Guardian {
 
   /// Descriptor that can be read when `status` has an answer.
   int descriptor() const { return link_.get(); }
+  /// To be called about once a second: continues the guardian if it has been stopped for two seconds, as by
+  /// SIGSTOP. A job that is suspended is stopped as a whole, this process included. Returns whether it did.
+  bool continue_if_stopped();
   /// Sends a signal to the command. SIGKILL: ends all processes of the job.
   void send(int signal) const;
   /// Exit status of the command, or 128 + signal, when all processes of the job are gone; they leave files
@@ -68,6 +72,7 @@ class Guardian {
   pid_t process_ = -1;
   pid_t* command_ = nullptr;  ///< number of the command's process, in memory that all three processes share
   FileDescriptor link_;       ///< to the guardian, which takes its end for the end of this process
+  std::optional<std::chrono::steady_clock::time_point> stopped_;  ///< when that was seen first
   std::optional<int> status_;
   bool is_lost_ = false;
   bool hung_ = false;

@@ -394,6 +394,8 @@ int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<con
       events.size() - 1;  // poll ignores those that have ended: their descriptors are negative
   while (running > 0) {
     poll(events.data(), events.size(), milliseconds_to_next());
+    if (guardian.continue_if_stopped())
+      say("lockstep-guard was stopped by a signal (SIGSTOP): continuing it");
     for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
     stop_.on_time(Clock::now());
     for (std::size_t i = 1; i < events.size(); ++i) {
@@ -418,11 +420,12 @@ int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<con
   return result;
 }
 
-/// For poll: negative if nothing is due.
+/// For poll.
 int Run::milliseconds_to_next() const {
-  if (!stop_.next()) return -1;
+  constexpr std::int64_t look = 1000;  // at the guardian
+  if (!stop_.next()) return look;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*stop_.next() - Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, look));
 }
 
 /// Maps the ranks' exit status to lockstep-run's.

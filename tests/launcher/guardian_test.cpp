@@ -133,6 +133,18 @@ TEST_F(GuardianTest, ReachesTheCommandAlthoughBothAreStopped) {
   }
 }
 
+/// Otherwise it would not notice that the command has ended.
+TEST_F(GuardianTest, IsContinuedIfItAloneIsStopped) {
+  start("echo; sleep 0.1; exit 75");
+  line();
+  const std::vector<pid_t> guardian = children_of(getpid());
+  ASSERT_EQ(guardian.size(), 1U);
+  kill(guardian[0], SIGSTOP);
+  while (!status_of(guardian[0])->is_stopped()) usleep(1000);
+  while (!guardian_->continue_if_stopped()) usleep(10'000);
+  EXPECT_EQ(wait(), 75);
+}
+
 /// mpirun would kill the ranks.
 TEST_F(GuardianTest, ReportsSignalsThatWouldEndTheCommand) {
   start("echo $$; exec sleep 1000");  // dash would not keep them blocked
