@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <iostream>
-#include <span>
 #include <string_view>
 
+#include "comm/world/gather.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "data/sets/images/image_list.h"
@@ -53,8 +53,8 @@ std::vector<std::string> find_inputs(const World& world, const std::vector<std::
     if (world.rank() != 0) return;
     for (const std::string& name : find_all(named, kind)) text.append(name) += '\0';
   });
-  const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(text)));
-  std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  text = broadcast(world, text);
+  std::string_view rest = text;
   std::vector<std::string> inputs;
   while (!rest.empty()) {
     const std::size_t end = rest.find('\0');
