@@ -239,6 +239,7 @@ void Guardian::take_over() {
 }
 
 bool Guardian::continue_if_stopped() {
+  if (is_lost_) return false;  // its number may be that of another process
   const auto process = status_of(process_);
   const auto now = std::chrono::steady_clock::now();
   if (!process || !process->is_stopped()) {
