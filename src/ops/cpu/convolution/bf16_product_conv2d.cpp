@@ -19,19 +19,16 @@ constexpr std::size_t sums_limit = std::size_t{4} << 20;
 /// Maximum number of steps between loading and storing a tile of sums.
 constexpr int steps_limit = 32;
 
-/// A phase of a grid, with the places of its pixels.
-struct PlacedPhase {
-  ConvPhase phase;
-  std::vector<std::int32_t> sources;  ///< [tap][pixel]; -1: outside
-  std::vector<std::int32_t> targets;  ///< [pixel]
-  int pixels_at_once;
-  int targets_at_once;  ///< channels whose packed weights are in scratch together
+/// A phase of a grid, with the sizes of its blocks.
+struct ProductPhase : PlacedPhase {
+  int pixels_at_once = 0;
+  int targets_at_once = 0;  ///< channels whose packed weights are in scratch together
 };
 
 /// Grids of target pixels.
-struct PlacedGrids {
+struct ProductGrids {
   TapGrids grids;
-  std::vector<PlacedPhase> phases;
+  std::vector<ProductPhase> phases;
 };
 
 /// A convolution planned for a number of samples.
@@ -39,8 +36,8 @@ struct ProductLayer {
   const Bf16ProductKernels* kernels;
   const DepthwiseKernels* depthwise;
   ConvShapes shapes;
-  PlacedGrids forward;
-  PlacedGrids backward;  ///< no phases if the gradient of the input is not needed
+  ProductGrids forward;
+  ProductGrids backward;  ///< no phases if the gradient of the input is not needed
   // Gradient of the weights.
   bool sums_in_place;   ///< whether the weights' own memory has whole tiles
   int outputs_at_once;  ///< otherwise, channels whose sums are in scratch together
@@ -62,38 +59,21 @@ int channels_at_once(int channels, std::size_t bytes, std::size_t limit) {
   return std::min(rounded_up(channels, tile_size), tiles * tile_size);
 }
 
-PlacedPhase place(const TapGrids& grids, const ConvPhase& phase, const Shape& source, const Shape& target,
-                  std::size_t tile_bytes) {
-  PlacedPhase placed{.phase = phase, .sources = {}, .targets = {}, .pixels_at_once = 0, .targets_at_once = 0};
-  for (int t = 0; t < phase.tap_count; ++t) {
-    const ConvTap& tap = grids.taps[static_cast<std::size_t>(phase.first_tap) + t];
-    for (int i = 0; i < phase.rows; ++i) {
-      for (int j = 0; j < phase.columns; ++j) {
-        const int row = i * grids.step + tap.row;
-        const int column = j * grids.step + tap.column;
-        const bool inside = row >= 0 && row < source.height && column >= 0 && column < source.width;
-        placed.sources.push_back(inside ? row * source.width + column : -1);
-      }
-    }
-  }
-  const auto first = static_cast<std::int32_t>(phase.target_offset / lanes);
-  for (int i = 0; i < phase.rows; ++i) {
-    for (int j = 0; j < phase.columns; ++j) {
-      placed.targets.push_back(first + (i * target.width + j) * grids.spacing);
-    }
-  }
-  const auto pixel_bytes = tile_bytes * whole_steps(phase.tap_count * source.channels);
+ProductPhase product_phase(PlacedPhase placed, int sources, int targets, std::size_t tile_bytes) {
+  ProductPhase phase{std::move(placed)};
+  const auto pixel_bytes = tile_bytes * whole_steps(phase.phase.tap_count * sources);
   const int most = std::max(2, static_cast<int>(pixels_limit / pixel_bytes) / 2 * 2);
-  const int pixels = phase.rows * phase.columns;
-  placed.pixels_at_once = rounded_up(pieces(pixels, pieces(pixels, most)), 2);
-  placed.targets_at_once = channels_at_once(target.channels, pixel_bytes, left_limit);
-  return placed;
+  const auto pixels = static_cast<int>(phase.targets.size());
+  phase.pixels_at_once = rounded_up(pieces(pixels, pieces(pixels, most)), 2);
+  phase.targets_at_once = channels_at_once(targets, pixel_bytes, left_limit);
+  return phase;
 }
 
-PlacedGrids place(TapGrids grids, const Shape& source, const Shape& target, std::size_t tile_bytes) {
-  PlacedGrids placed{std::move(grids), {}};
+ProductGrids product_grids(TapGrids grids, const Shape& source, const Shape& target, std::size_t tile_bytes) {
+  ProductGrids placed{std::move(grids), {}};
   for (const ConvPhase& phase : placed.grids.phases) {
-    placed.phases.push_back(place(placed.grids, phase, source, target, tile_bytes));
+    placed.phases.push_back(product_phase(place(placed.grids, phase, source, target), source.channels,
+                                          target.channels, tile_bytes));
   }
   return placed;
 }
@@ -112,7 +92,7 @@ struct ProductPass {
 std::size_t plane_of(const Shape& shape) { return static_cast<std::size_t>(shape.height) * shape.width; }
 
 /// Computes target channels [first, first + count) of a phase.
-void run_targets(const ProductLayer& layer, const PlacedGrids& placed, const PlacedPhase& phase,
+void run_targets(const ProductLayer& layer, const ProductGrids& placed, const ProductPhase& phase,
                  const ProductPass& pass, const NodeMemory<Bfloat16>& memory, int first, int count) {
   const std::size_t target_plane = plane_of(pass.target_shape);
   std::byte* const left = memory.scratch + layer.left_offset;
@@ -144,10 +124,10 @@ void run_targets(const ProductLayer& layer, const PlacedGrids& placed, const Pla
   }
 }
 
-void run_pass(const ProductLayer& layer, const PlacedGrids& placed, const ProductPass& pass,
+void run_pass(const ProductLayer& layer, const ProductGrids& placed, const ProductPass& pass,
               const NodeMemory<Bfloat16>& memory) {
   const int targets = pass.target_shape.channels;
-  for (const PlacedPhase& phase : placed.phases) {
+  for (const ProductPhase& phase : placed.phases) {
     for (int t = 0; t < targets; t += phase.targets_at_once) {
       run_targets(layer, placed, phase, pass, memory, t, std::min(phase.targets_at_once, targets - t));
     }
@@ -194,7 +174,7 @@ void sum_weights(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory, 
                  float* sums) {
   const Shape& input = layer.shapes.input;
   const Shape& output = layer.shapes.output;
-  const PlacedPhase& phase = layer.forward.phases[0];
+  const ProductPhase& phase = layer.forward.phases[0];
   const auto pixels = static_cast<int>(phase.targets.size());
   for (int group = 0; group < groups_of(memory.samples); ++group) {
     const auto images = static_cast<std::size_t>(group) * lanes;
@@ -270,9 +250,9 @@ OperandBytes larger_of(const OperandBytes& a, const OperandBytes& b) {
   return {std::max(a.left, b.left), std::max(a.right, b.right)};
 }
 
-OperandBytes bytes_of_pass(const ProductLayer& layer, const PlacedGrids& placed, int sources) {
+OperandBytes bytes_of_pass(const ProductLayer& layer, const ProductGrids& placed, int sources) {
   OperandBytes bytes;
-  for (const PlacedPhase& phase : placed.phases) {
+  for (const ProductPhase& phase : placed.phases) {
     const auto steps = static_cast<std::size_t>(whole_steps(phase.phase.tap_count * sources));
     bytes = larger_of(bytes, {whole_tiles(phase.targets_at_once) * steps * layer.kernels->tile_bytes,
                               phase.pixels_at_once * steps * layer.kernels->tile_bytes});
@@ -330,11 +310,11 @@ Op plan_bf16_product_conv2d(const OpRequest& request) {
   layer.kernels = &bf16_product_kernels(request.level);
   layer.depthwise = &depthwise_kernels(request.level);
   layer.shapes = {std::get<Conv2d>(request.node.operation), request.inputs[0], request.node.shape};
-  layer.forward =
-      place(forward_taps(layer.shapes), layer.shapes.input, layer.shapes.output, layer.kernels->tile_bytes);
+  layer.forward = product_grids(forward_taps(layer.shapes), layer.shapes.input, layer.shapes.output,
+                                layer.kernels->tile_bytes);
   if (request.input_gradient) {
-    layer.backward = place(backward_taps(layer.shapes), layer.shapes.output, layer.shapes.input,
-                           layer.kernels->tile_bytes);
+    layer.backward = product_grids(backward_taps(layer.shapes), layer.shapes.output, layer.shapes.input,
+                                   layer.kernels->tile_bytes);
   }
   const std::size_t scratch_bytes = lay_out_scratch(layer, request);
   Op op = op_of<Bfloat16>(layer);

@@ -12,23 +12,26 @@ namespace {
 
 /// Maximum size of packed weights, and of sums of their gradients: 8 MiB.
 constexpr std::size_t weights_limit = std::size_t{2} << 20;  // floats
-/// Maximum number of pixels of a tile: 48 KiB. Large enough that sums are rarely stored and reloaded; the
-/// pixels are in the second-level cache, whose latency the register block hides.
-constexpr int tile_limit = 768;
-// Parts of the second-level cache for a region and for the weights used with it.
-constexpr int region_limit = 4096;         // pixels: 256 KiB
-constexpr int transposed_limit = 8192;     // pixels x channels: 512 KiB
-constexpr int region_weights = 64 * 1024;  // floats: 256 KiB
+/// Maximum number of products that a tile adds up at once: its pixels stay in the first-level cache.
+constexpr int depth_limit = 256;
+// Parts of the second-level cache for packed pixels and for the weights used with them.
+constexpr int packed_limit = 3072;          // pixels x products: 192 KiB
+constexpr int transposed_limit = 8192;      // pixels x channels: 512 KiB
+constexpr int weights_at_once = 64 * 1024;  // floats: 256 KiB
 
-/// Minimum number of pixels of a region.
-constexpr int min_region_pixels = 14;
+/// Minimum number of pixels that are packed at once.
+constexpr int min_packed_pixels = 12;
 
-/// Grids of target pixels in the form that the kernel takes.
+/// A phase of a grid, with the sizes of its blocks.
+struct BlockedPhase : PlacedPhase {
+  ConvBlocking blocking{};
+};
+
+/// Grids of target pixels.
 struct BlockedGrids {
   TapGrids grids;
-  ConvBlocking blocking;
-  std::vector<int> offsets;  ///< of taps in a region, in floats
-  int targets_at_once;       ///< target channels whose packed weights are in scratch together
+  std::vector<BlockedPhase> phases;
+  int targets_at_once = 0;  ///< target channels whose packed weights are in scratch together
 };
 
 /// A convolution planned for a number of samples.
@@ -52,47 +55,33 @@ struct BlockedConvLayer {
   std::size_t region_offset;
 };
 
-ConvBlocking choose_blocking(const TapGrids& grids, int sources) {
-  const TapBounds bounds = bounds_of(grids.taps);
-  const int tap_rows = bounds.last_row - bounds.first_row + 1;
-  const int tap_columns = bounds.last_column - bounds.first_column + 1;
-  int taps = 0;
-  for (const ConvPhase& phase : grids.phases) {
-    taps = std::max(taps, phase.tap_count);
-  }
-  const int tile = std::min(3 * taps, tap_rows * (2 * grids.step + tap_columns));
+ConvBlocking choose_blocking(int taps, int sources) {
   ConvBlocking b{};
-  b.sources = pieces(sources, pieces(sources, std::max(1, tile_limit / tile)));
-  b.first_row = bounds.first_row;
-  b.first_column = bounds.first_column;
-  for (int max = region_pixels; max >= min_region_pixels; max -= 6) {
-    b.columns = rounded_up(pieces(grids.columns, pieces(grids.columns, max)), 3);
-    b.columns = std::min({b.columns, max, grids.columns});
-    b.rows = pieces(grids.rows, pieces(grids.rows, max / b.columns));
-    b.source_rows = (b.rows - 1) * grids.step + tap_rows;
-    b.source_columns = (b.columns - 1) * grids.step + tap_columns;
-    if (b.source_rows * b.source_columns * b.sources <= region_limit) {
-      break;
-    }
-  }
-  b.targets = std::max(1, region_weights / (b.sources * taps * packed_block)) * packed_block;
+  b.sources = pieces(sources, pieces(sources, std::max(1, depth_limit / taps)));
+  const int depth = b.sources * taps;
+  b.pixels = std::clamp(packed_limit / depth / 3 * 3, min_packed_pixels, packed_pixels);
+  b.targets = std::max(1, weights_at_once / (depth * packed_block)) * packed_block;
   return b;
 }
 
-BlockedGrids blocked_grids(TapGrids grids, int sources, int targets) {
-  BlockedGrids blocked{std::move(grids), {}, {}, 0};
-  if (blocked.grids.phases.empty()) {
-    return blocked;
+/// Maximum number of taps of a phase.
+int most_taps(const BlockedGrids& blocked) {
+  int taps = 1;
+  for (const BlockedPhase& phase : blocked.phases) taps = std::max(taps, phase.phase.tap_count);
+  return taps;
+}
+
+BlockedGrids blocked_grids(TapGrids grids, const Shape& source, const Shape& target, int groups) {
+  BlockedGrids blocked{std::move(grids), {}};
+  const int sources = source.channels / groups;
+  for (const ConvPhase& phase : blocked.grids.phases) {
+    blocked.phases.push_back({place(blocked.grids, phase, source, target)});
+    blocked.phases.back().blocking = choose_blocking(phase.tap_count, sources);
   }
-  blocked.blocking = choose_blocking(blocked.grids, sources);
-  for (const ConvTap& tap : blocked.grids.taps) {
-    blocked.offsets.push_back(((tap.row - blocked.blocking.first_row) * blocked.blocking.source_columns +
-                               tap.column - blocked.blocking.first_column) *
-                              lanes);
-  }
-  const std::size_t block = packed_block * static_cast<std::size_t>(sources) * blocked.grids.taps.size();
-  const auto blocks = static_cast<int>(std::max<std::size_t>(1, weights_limit / block));
-  blocked.targets_at_once = std::min(rounded_up(targets, packed_block), blocks * packed_block);
+  const std::size_t filters = packed_block * static_cast<std::size_t>(sources) * most_taps(blocked);
+  const auto blocks = static_cast<int>(std::max<std::size_t>(1, weights_limit / filters));
+  blocked.targets_at_once =
+      std::min(rounded_up(target.channels / groups, packed_block), blocks * packed_block);
   return blocked;
 }
 
@@ -106,10 +95,12 @@ BlockedConvLayer blocked_layer(const OpRequest& request) {
   layer.relu = request.node.epilogue.relu;
   layer.group_inputs = request.inputs[0].channels / options.groups;
   layer.group_outputs = request.node.shape.channels / options.groups;
-  layer.forward = blocked_grids(forward_taps(layer.shapes), layer.group_inputs, layer.group_outputs);
+  layer.forward =
+      blocked_grids(forward_taps(layer.shapes), layer.shapes.input, layer.shapes.output, options.groups);
   layer.taps = layer.forward.grids.taps.size();
   if (request.input_gradient) {
-    layer.backward = blocked_grids(backward_taps(layer.shapes), layer.group_outputs, layer.group_inputs);
+    layer.backward =
+        blocked_grids(backward_taps(layer.shapes), layer.shapes.output, layer.shapes.input, options.groups);
   }
   // Transposing fewer channels costs less. Several taps require the input to be the factor.
   layer.lanes_are_inputs =
@@ -130,46 +121,42 @@ struct PassMemory {
   std::size_t source_stride;
 };
 
-/// Packs the weights of target channels [first, first + count) of one of the convolution's groups.
-void pack_targets(const BlockedConvLayer& layer, const TapGrids& grids, const PassMemory& pass, int sources,
-                  int conv_group, int first, int count, float* packed) {
+/// Computes target channels [first, first + count) of one of the convolution's groups for all images.
+void run_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, const PassMemory& pass,
+                 const OpMemory& memory, int conv_group, int first, int count) {
+  const int groups = layer.shapes.options.groups;
+  const int sources = pass.source_shape.channels / groups;
+  const int target = conv_group * (pass.target_shape.channels / groups) + first;
   const std::size_t filters = static_cast<std::size_t>(conv_group) * layer.group_outputs * layer.group_inputs;
-  const std::size_t padded = rounded_up(count, packed_block);
-  for (const ConvPhase& phase : grids.phases) {
+  const std::size_t target_plane =
+      static_cast<std::size_t>(pass.target_shape.height) * pass.target_shape.width;
+  float* const packed = floats_at(memory.scratch, layer.weights_offset);
+  for (const BlockedPhase& phase : blocked.phases) {
     layer.kernels->pack_weights(
         {.weight = pass.weight + filters * layer.taps + static_cast<std::size_t>(first) * pass.target_stride,
          .target_stride = pass.target_stride,
          .source_stride = pass.source_stride,
          .targets = count,
          .sources = sources,
-         .taps = grids.taps.data() + phase.first_tap,
-         .tap_count = phase.tap_count,
-         .packed = packed + padded * sources * phase.first_tap});
-  }
-}
-
-/// Computes target channels [first, first + count) of one of the convolution's groups for all images.
-void run_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, const PassMemory& pass,
-                 const OpMemory& memory, int conv_group, int first, int count) {
-  const TapGrids& grids = blocked.grids;
-  const int groups = layer.shapes.options.groups;
-  const int sources = pass.source_shape.channels / groups;
-  const int target = conv_group * (pass.target_shape.channels / groups) + first;
-  float* packed = floats_at(memory.scratch, layer.weights_offset);
-  pack_targets(layer, grids, pass, sources, conv_group, first, count, packed);
-  for (int group = 0; group < groups_of(memory.samples); ++group) {
-    layer.kernels->conv(
-        {.blocking = blocked.blocking,
-         .source = planes(pass.source, pass.masks, pass.source_shape, group, conv_group * sources, sources),
-         .step = grids.step,
-         .tap_offsets = blocked.offsets.data(),
-         .phases = grids.phases.data(),
-         .phase_count = static_cast<int>(grids.phases.size()),
-         .packed = packed,
-         .bias = pass.bias == nullptr ? nullptr : pass.bias + target,
-         .targets = count,
-         .target = target_of(pass.target, pass.target_shape, group, target, grids),
-         .region = floats_at(memory.scratch, layer.region_offset)});
+         .taps = blocked.grids.taps.data() + phase.phase.first_tap,
+         .tap_count = phase.phase.tap_count,
+         .packed = packed});
+    for (int group = 0; group < groups_of(memory.samples); ++group) {
+      const std::size_t plane = static_cast<std::size_t>(group) * pass.target_shape.channels + target;
+      layer.kernels->conv(
+          {.blocking = phase.blocking,
+           .source = planes(pass.source, pass.masks, pass.source_shape, group, conv_group * sources, sources),
+           .source_places = phase.sources.data(),
+           .target_places = phase.targets.data(),
+           .pixels = static_cast<int>(phase.targets.size()),
+           .taps = phase.phase.tap_count,
+           .packed = packed,
+           .bias = pass.bias == nullptr ? nullptr : pass.bias + target,
+           .targets = count,
+           .target = pass.target + plane * target_plane * lanes,
+           .target_plane = target_plane,
+           .scratch = floats_at(memory.scratch, layer.region_offset)});
+    }
   }
 }
 
@@ -205,9 +192,6 @@ void forward(const BlockedConvLayer& layer, const OpMemory& memory) {
 void backward_data(const BlockedConvLayer& layer, const OpMemory& memory) {
   if (!layer.backward.grids.covers_all) {
     std::fill_n(memory.grad_inputs[0], layer.shapes.input.size() * lanes * groups_of(memory.samples), 0.0F);
-  }
-  if (layer.backward.grids.phases.empty()) {
-    return;
   }
   run_pass(layer, layer.backward,
            {.source = memory.grad_output,
@@ -285,12 +269,15 @@ void backward(const BlockedConvLayer& layer, const OpMemory& memory) {
 }
 
 std::size_t region_floats(const BlockedGrids& grid) {
-  return static_cast<std::size_t>(grid.blocking.sources) * grid.blocking.source_rows *
-         grid.blocking.source_columns * lanes;
+  int most = 0;
+  for (const BlockedPhase& phase : grid.phases) {
+    most = std::max(most, phase.blocking.pixels * phase.blocking.sources * phase.phase.tap_count);
+  }
+  return static_cast<std::size_t>(most) * lanes;
 }
 
 std::size_t packed_floats(const BlockedGrids& grid, int sources) {
-  return static_cast<std::size_t>(grid.targets_at_once) * sources * grid.grids.taps.size();
+  return static_cast<std::size_t>(grid.targets_at_once) * sources * most_taps(grid);
 }
 
 /// Sets the offsets of the layer; returns the bytes of scratch memory.

@@ -77,6 +77,28 @@ TapGrids backward_taps(const ConvShapes& shapes) {
   return grids;
 }
 
+PlacedPhase place(const TapGrids& grids, const ConvPhase& phase, const Shape& source, const Shape& target) {
+  PlacedPhase placed{.phase = phase, .sources = {}, .targets = {}};
+  for (int t = 0; t < phase.tap_count; ++t) {
+    const ConvTap& tap = grids.taps[static_cast<std::size_t>(phase.first_tap) + t];
+    for (int i = 0; i < phase.rows; ++i) {
+      for (int j = 0; j < phase.columns; ++j) {
+        const int row = i * grids.step + tap.row;
+        const int column = j * grids.step + tap.column;
+        const bool inside = row >= 0 && row < source.height && column >= 0 && column < source.width;
+        placed.sources.push_back(inside ? row * source.width + column : -1);
+      }
+    }
+  }
+  const auto first = static_cast<std::int32_t>(phase.target_offset / lanes);
+  for (int i = 0; i < phase.rows; ++i) {
+    for (int j = 0; j < phase.columns; ++j) {
+      placed.targets.push_back(first + (i * target.width + j) * grids.spacing);
+    }
+  }
+  return placed;
+}
+
 TapBounds bounds_of(const std::vector<ConvTap>& taps) {
   TapBounds bounds{taps[0].row, taps[0].row, taps[0].column, taps[0].column};
   for (const ConvTap& tap : taps) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "lockstep/network.h"
@@ -36,6 +37,14 @@ TapGrids forward_taps(const ConvShapes& shapes);
 /// Grids of the input's gradient: a phase for each row and column modulo the stride, except for phases
 /// without pixels or taps.
 TapGrids backward_taps(const ConvShapes& shapes);
+
+/// A phase with the places of its pixels in planes of the source and of the target.
+struct PlacedPhase {
+  ConvPhase phase;
+  std::vector<std::int32_t> sources;  ///< [tap][pixel]; -1: outside
+  std::vector<std::int32_t> targets;  ///< [pixel]
+};
+PlacedPhase place(const TapGrids& grids, const ConvPhase& phase, const Shape& source, const Shape& target);
 
 /// Rows and columns that the taps span.
 struct TapBounds {

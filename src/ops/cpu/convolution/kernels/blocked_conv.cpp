@@ -10,19 +10,17 @@ namespace {
 constexpr int tile_outputs = many_registers ? 8 : 4;
 constexpr int tile_pixels = 3;
 
-/// Contribution of some input channels to a tile. Pointers refer to one part of the images.
+/// Contribution of some input channels to a tile, for one part of the images.
 struct Tile {
-  const float* weight;  ///< [source][tap][8]
-  const float* bias;    ///< from the first output on; null: zeros
-  const float* pixel[tile_pixels];
-  float* target[tile_pixels];
-  std::size_t source_plane;
-  std::size_t target_plane;
-  const int* tap_offsets;
-  int taps;
-  int sources;
-  int outputs;  ///< existing ones, at most OB
-  bool first;   ///< whether sums start from the bias, not from the target
+  const float* weight;         ///< [source and tap][8]
+  const float* bias;           ///< from the first output on; null: zeros
+  const float* pixel;          ///< [source and tap][pixel][width]
+  float* target;               ///< of the first output
+  const std::size_t* offsets;  ///< of each pixel in the target, in floats
+  std::size_t target_plane;    ///< in floats
+  int depth;                   ///< sources x taps
+  int outputs;                 ///< existing ones, at most OB
+  bool first;                  ///< whether sums start from the bias, not from the target
 };
 
 template <int OB, int P>
@@ -32,39 +30,33 @@ HWY_INLINE void start_sums(const Tile& task, Vector (&sum)[OB][P]) {
     const bool bias = task.first && task.bias != nullptr && exists;
     const Vector start = bias ? hn::Set(floats, task.bias[o]) : hn::Zero(floats);
     LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) {
-      sum[o][p] = task.first || !exists ? start : hn::Load(floats, task.target[p] + o * task.target_plane);
+      sum[o][p] = task.first || !exists
+                      ? start
+                      : hn::Load(floats, task.target + task.offsets[p] + o * task.target_plane);
     }
   }
 }
 
-/// Computes a tile. TAPS 0: known at run time.
-template <int TAPS, int OB, int P>
+/// Computes a tile of P pixels.
+template <int OB, int P>
 HWY_NOINLINE void tile(const Tile& task) {
   Vector sum[OB][P];
   start_sums<OB, P>(task, sum);
-  const float* x[P];
-  LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { x[p] = task.pixel[p]; }
   const float* weight = task.weight;
-  const int taps = TAPS != 0 ? TAPS : task.taps;
-  const int sources = task.sources;
-  const int* offsets = task.tap_offsets;
-  const std::size_t plane = task.source_plane;
-  for (int c = 0; c < sources; ++c) {
-    for (int t = 0; t < taps; ++t, weight += packed_block) {
-      const std::ptrdiff_t offset = TAPS == 1 ? 0 : offsets[t];
-      Vector pixel[P];
-      LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { pixel[p] = hn::Load(floats, x[p] + offset); }
-      LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
-        const Vector factor = hn::Set(floats, weight[o]);
-        LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { sum[o][p] = hn::MulAdd(pixel[p], factor, sum[o][p]); }
-      }
+  const float* x = task.pixel;
+  const int depth = task.depth;
+  for (int d = 0; d < depth; ++d, weight += packed_block, x += P * width) {
+    Vector pixel[P];
+    LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { pixel[p] = hn::Load(floats, x + p * width); }
+    LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
+      const Vector factor = hn::Set(floats, weight[o]);
+      LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { sum[o][p] = hn::MulAdd(pixel[p], factor, sum[o][p]); }
     }
-    LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { x[p] += plane; }
   }
   LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
     if (o < task.outputs) {
       LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) {
-        hn::Store(sum[o][p], floats, task.target[p] + o * task.target_plane);
+        hn::Store(sum[o][p], floats, task.target + task.offsets[p] + o * task.target_plane);
       }
     }
   }
@@ -72,89 +64,148 @@ HWY_NOINLINE void tile(const Tile& task) {
 
 using TileFunction = void (*)(const Tile&);
 
-template <int TAPS>
 TileFunction tile_function(int count) {
-  return count == 3   ? tile<TAPS, tile_outputs, 3>
-         : count == 2 ? tile<TAPS, tile_outputs, 2>
-                      : tile<TAPS, tile_outputs, 1>;
-}
-
-/// Offsets of a region's pixels in its copy and in the target, in floats.
-struct RegionPixels {
-  int count;
-  std::size_t source[region_pixels];
-  std::size_t target[region_pixels];
-};
-
-/// Grid pixels of a region.
-struct GridRegion {
-  int row, rows;
-  int column, columns;
-};
-
-RegionPixels locate(const BlockedConv& task, const ConvPhase& phase, const GridRegion& region) {
-  RegionPixels result;
-  result.count = 0;
-  const int rows = smaller(region.rows, phase.rows - region.row);
-  const int columns = smaller(region.columns, phase.columns - region.column);
-  for (int r = 0; r < rows; ++r) {
-    for (int q = 0; q < columns; ++q, ++result.count) {
-      result.source[result.count] =
-          pixels(static_cast<std::size_t>(r) * task.step * task.blocking.source_columns +
-                 static_cast<std::size_t>(q) * task.step);
-      result.target[result.count] = phase.target_offset +
-                                    static_cast<std::size_t>(region.row + r) * task.target.row +
-                                    static_cast<std::size_t>(region.column + q) * task.target.column;
-    }
-  }
-  return result;
-}
-
-/// Ranges of input and output channels of a phase.
-struct PhasePart {
-  const ConvPhase& phase;
-  int first_source, sources;
-  int output, end;
-};
-
-/// Computes the outputs of `work` for pixels [first, first + count).
-void outputs_of_tile(const BlockedConv& task, const PhasePart& work, const RegionPixels& where, int first,
-                     int count) {
-  const ConvBlocking& blocking = task.blocking;
-  const std::size_t taps = static_cast<std::size_t>(work.phase.tap_count);
-  const int* offsets = task.tap_offsets + work.phase.first_tap;
-  const TileFunction function = taps == 1 ? tile_function<1>(count) : tile_function<0>(count);
-  const std::size_t corner = taps == 1 ? static_cast<std::size_t>(offsets[0]) : 0;
-  const auto sources = static_cast<std::size_t>(task.source.channels);
-  const std::size_t padded =
-      static_cast<std::size_t>((task.targets + packed_block - 1) / packed_block) * packed_block;
-  const float* packed =
-      task.packed + padded * sources * work.phase.first_tap + work.first_source * taps * packed_block;
-  Tile tile{};
-  tile.source_plane = pixels(static_cast<std::size_t>(blocking.source_rows) * blocking.source_columns);
-  tile.target_plane = task.target.plane;
-  tile.tap_offsets = offsets;
-  tile.taps = work.phase.tap_count;
-  tile.sources = work.sources;
-  tile.first = work.first_source == 0;
-  for (int o = work.output; o < work.end; o += tile_outputs) {
-    tile.outputs = smaller(tile_outputs, work.end - o);
-    tile.weight = packed + sources * taps * (o / packed_block * packed_block) + o % packed_block;
-    tile.bias = task.bias == nullptr ? nullptr : task.bias + o;
-    for (int part = 0; part < parts; ++part) {
-      for (int p = 0; p < count; ++p) {
-        tile.pixel[p] = task.region + where.source[first + p] + corner + part * width;
-        tile.target[p] = task.target.data + where.target[first + p] + o * task.target.plane + part * width;
-      }
-      function(tile);
-    }
-  }
+  return count == 3 ? tile<tile_outputs, 3> : count == 2 ? tile<tile_outputs, 2> : tile<tile_outputs, 1>;
 }
 
 /// Pixels of the next tile: three, or two if four or two are left.
 int next_count(int left) { return left == 4 || left == 2 ? 2 : left >= 3 ? 3 : 1; }
 
-/// Targets of which all pixels of a region are computed one after the other. A target of few products takes
+/// A block of pixels, in tiles.
+struct PixelBlock {
+  int first;
+  int tiles;
+  int begin[packed_pixels / tile_pixels + 2];  ///< of each tile, from `first`; then the end
+};
+
+PixelBlock block_of(int first, int end) {
+  PixelBlock block{first, 0, {0}};
+  for (int p = 0; first + p < end;) {
+    p += next_count(end - first - p);
+    block.begin[++block.tiles] = p;
+  }
+  return block;
+}
+
+/// Input channels [first, first + count).
+struct Sources {
+  int first, count;
+};
+
+/// Copies P pixels of a plane, with masks applied, to [part][depth][P][width].
+template <int P>
+HWY_INLINE void pack_tile(const PixelPlanes& planes, std::size_t plane, const std::int32_t* places, int depth,
+                          float* target) {
+  const std::size_t part_step = static_cast<std::size_t>(depth) * P * width;
+  std::int32_t missing = 0;  // negative: at least one is outside
+  LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { missing |= places[p]; }
+  if (missing >= 0 && planes.masks == nullptr) {
+    LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) {
+      const float* source = planes.data + pixels(plane + static_cast<std::size_t>(places[p]));
+      LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
+        hn::Store(hn::Load(floats, source + part * width), floats, target + p * width + part * part_step);
+      }
+    }
+    return;
+  }
+  for (int p = 0; p < P; ++p) {
+    HWY_ALIGN float pixel[lanes] = {};
+    if (places[p] >= 0) copy_pixel(planes, plane + static_cast<std::size_t>(places[p]), pixel);
+    LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
+      hn::Store(hn::Load(floats, pixel + part * width), floats, target + p * width + part * part_step);
+    }
+  }
+}
+
+/// Packs the pixels that a block reads: for each tile [part][source][tap][pixel][width].
+void pack_pixels(const BlockedConv& task, const PixelBlock& block, const Sources& sources) {
+  const int depth = sources.count * task.taps;
+  for (int c = 0, d = 0; c < sources.count; ++c) {
+    const std::size_t plane =
+        static_cast<std::size_t>(sources.first + c) * task.source.height * task.source.width;
+    const std::int32_t* places = task.source_places + block.first;
+    for (int tap = 0; tap < task.taps; ++tap, ++d, places += task.pixels) {
+      for (int t = 0; t < block.tiles; ++t) {
+        const int begin = block.begin[t];
+        const int count = block.begin[t + 1] - begin;
+        float* target = task.scratch + pixels(static_cast<std::size_t>(begin) * depth) + d * count * width;
+        count == 3   ? pack_tile<3>(task.source, plane, places + begin, depth, target)
+        : count == 2 ? pack_tile<2>(task.source, plane, places + begin, depth, target)
+                     : pack_tile<1>(task.source, plane, places + begin, depth, target);
+      }
+    }
+  }
+}
+
+/// Pixels of a tile of the next block. They are brought into the second-level cache bit by bit, while tiles
+/// of this block are computed.
+struct Upcoming {
+  const float* pixel[tile_pixels];
+  int pixels;
+  std::size_t plane;  ///< stride of input channels, in floats
+  int channel, end;   ///< input channels from pixel[] on that are missing in the cache
+};
+
+void bring(Upcoming& next, int channels) {
+  for (const int end = smaller(next.channel + channels, next.end); next.channel < end; ++next.channel) {
+    for (int p = 0; p < next.pixels; ++p) __builtin_prefetch(next.pixel[p] + next.channel * next.plane, 0, 2);
+  }
+}
+
+/// Only pixels that one tap reads are brought: with several, most are in the cache already.
+Upcoming upcoming(const BlockedConv& task, const PixelBlock& block, const Sources& sources, int t) {
+  Upcoming next{};
+  const int first = block.first + block.begin[block.tiles] + block.begin[t];
+  if (task.taps > 1 || first >= task.pixels) return next;
+  next.pixels = smaller(block.begin[t + 1] - block.begin[t], task.pixels - first);
+  next.plane = pixels(static_cast<std::size_t>(task.source.height) * task.source.width);
+  next.end = sources.count;
+  for (int p = 0; p < next.pixels; ++p) {
+    const std::int32_t place = larger(task.source_places[first + p], 0);
+    next.pixel[p] = task.source.data + sources.first * next.plane + pixels(static_cast<std::size_t>(place));
+  }
+  return next;
+}
+
+/// Outputs [first, end).
+struct Outputs {
+  int first, end;
+};
+
+/// Computes outputs of a block's tile.
+void outputs_of_tile(const BlockedConv& task, const PixelBlock& block, const Sources& sources, int t,
+                     const Outputs& outputs) {
+  const int begin = block.begin[t];
+  const int count = block.begin[t + 1] - begin;
+  const TileFunction function = tile_function(count);
+  const std::size_t filter = static_cast<std::size_t>(task.source.channels) * task.taps;
+  const float* packed = task.packed + static_cast<std::size_t>(sources.first) * task.taps * packed_block;
+  std::size_t offsets[tile_pixels];
+  for (int p = 0; p < count; ++p) {
+    offsets[p] = pixels(static_cast<std::size_t>(task.target_places[block.first + begin + p]));
+  }
+  Tile tile{};
+  tile.offsets = offsets;
+  tile.target_plane = pixels(task.target_plane);
+  tile.depth = sources.count * task.taps;
+  tile.first = sources.first == 0;
+  tile.pixel = task.scratch + pixels(static_cast<std::size_t>(begin) * tile.depth);
+  const int calls = (outputs.end - outputs.first + tile_outputs - 1) / tile_outputs * parts;
+  const int channels = (sources.count + calls - 1) / calls;
+  Upcoming next = outputs.first == 0 ? upcoming(task, block, sources, t) : Upcoming{};
+  for (int part = 0; part < parts; ++part, tile.pixel += tile.depth * count * width) {
+    for (int o = outputs.first; o < outputs.end; o += tile_outputs) {
+      bring(next, channels);
+      tile.outputs = smaller(tile_outputs, outputs.end - o);
+      tile.weight = packed + filter * (o / packed_block * packed_block) + o % packed_block;
+      tile.bias = task.bias == nullptr ? nullptr : task.bias + o;
+      tile.target = task.target + o * tile.target_plane + part * width;
+      function(tile);
+    }
+  }
+}
+
+/// Targets of which all pixels of a block are computed one after the other. A target of few products takes
 /// less time than writing it: each plane is then written in one go. Otherwise the pixels of a tile stay in
 /// the first-level cache for many targets.
 int targets_at_once(const ConvBlocking& blocking, int products) {
@@ -162,24 +213,15 @@ int targets_at_once(const ConvBlocking& blocking, int products) {
   return products <= few ? tile_outputs : blocking.targets;
 }
 
-void run_region(const BlockedConv& task, const GridRegion& region) {
+void run_block(const BlockedConv& task, const PixelBlock& block) {
   const ConvBlocking& blocking = task.blocking;
   for (int c = 0; c < task.source.channels; c += blocking.sources) {
-    const int sources = smaller(blocking.sources, task.source.channels - c);
-    copy_region(task.source,
-                {c, sources, region.row * task.step + blocking.first_row, blocking.source_rows,
-                 region.column * task.step + blocking.first_column, blocking.source_columns},
-                task.region);
-    for (int i = 0; i < task.phase_count; ++i) {
-      const RegionPixels where = locate(task, task.phases[i], region);
-      const int targets = targets_at_once(blocking, sources * task.phases[i].tap_count);
-      for (int o = 0; o < task.targets; o += targets) {
-        const PhasePart work{task.phases[i], c, sources, o, smaller(o + targets, task.targets)};
-        for (int p = 0; p < where.count;) {
-          const int count = next_count(where.count - p);
-          outputs_of_tile(task, work, where, p, count);
-          p += count;
-        }
+    const Sources sources{c, smaller(blocking.sources, task.source.channels - c)};
+    pack_pixels(task, block, sources);
+    const int targets = targets_at_once(blocking, sources.count * task.taps);
+    for (int o = 0; o < task.targets; o += targets) {
+      for (int t = 0; t < block.tiles; ++t) {
+        outputs_of_tile(task, block, sources, t, {o, smaller(o + targets, task.targets)});
       }
     }
   }
@@ -218,14 +260,15 @@ void pack_last_block(const PackWeights& task, int target, float* packed) {
 
 }  // namespace
 
+/// Blocks have about the same number of whole tiles.
 void blocked_conv(const BlockedConv& task) {
-  const ConvBlocking& blocking = task.blocking;
-  for (int r = 0; r < task.target.rows; r += blocking.rows) {
-    const int rows = smaller(blocking.rows, task.target.rows - r);
-    for (int q = 0; q < task.target.columns; q += blocking.columns) {
-      run_region(task, {r, rows, q, smaller(blocking.columns, task.target.columns - q)});
-    }
-  }
+  const int tiles = (task.pixels + tile_pixels - 1) / tile_pixels;
+  const int blocks = (task.pixels + task.blocking.pixels - 1) / task.blocking.pixels;
+  const auto begin = [&](int block) {
+    const auto first = static_cast<std::int64_t>(block) * tiles / blocks * tile_pixels;
+    return smaller(static_cast<int>(first), task.pixels);
+  };
+  for (int i = 0; i < blocks; ++i) run_block(task, block_of(begin(i), begin(i + 1)));
 }
 
 void pack_weights(const PackWeights& task) {

@@ -11,8 +11,8 @@ namespace lockstep::cpu {
 
 /// Output channels in a block of packed weights.
 constexpr int packed_block = 8;
-/// Maximum number of pixels of a region.
-constexpr int region_pixels = 56;
+/// Maximum number of pixels that are packed at once.
+constexpr int packed_pixels = 60;
 /// Maximum number of output pixels of a band, whose contributions to a weight's gradient are added first.
 constexpr int band_pixels = 16;
 /// Maximum number of pixels, in whole bands, that the kernel of weight gradients prepares at once.
@@ -57,15 +57,12 @@ struct StoredGrid {
   int rows;            ///< maximum of the phases
   int columns;         ///< maximum of the phases
 };
-using PixelGrid = StoredGrid<float>;
 
 /// Sizes of blocks. They do not affect the bits of results.
 struct ConvBlocking {
-  int rows, columns;                ///< of the grid in a region; at most region_pixels pixels
-  int source_rows, source_columns;  ///< read by a region
-  int first_row, first_column;      ///< of the source, relative to the region's first pixel
-  int sources;                      ///< input channels at once: their pixels of a tile stay in L1
-  int targets;                      ///< output channels at once: their weights stay in L2
+  int pixels;   ///< packed at once, at most packed_pixels: they stay in L2
+  int sources;  ///< input channels at once: their pixels of a tile stay in L1
+  int targets;  ///< output channels at once: their weights stay in L2
 };
 
 /// Copies weight[target * target_stride + source * source_stride + tap.weight] to
@@ -81,20 +78,21 @@ struct PackWeights {
   float* packed;
 };
 
-/// Convolution of one group of images. Grid pixel (i, j) of every phase and target: the bias, plus weight *
-/// source(i * step + tap.row, j * step + tap.column), (source, tap) ascending.
+/// One phase of a convolution of one group of images. Pixel of every target: the bias, plus weight * source
+/// pixel, (source, tap) ascending.
 struct BlockedConv {
   ConvBlocking blocking;
   PixelPlanes source;
-  int step;
-  const int* tap_offsets;  ///< of each tap from a region's first pixel, in floats
-  const ConvPhase* phases;
-  int phase_count;
-  const float* packed;  ///< weights of each phase, see PackWeights
+  const std::int32_t* source_places;  ///< [tap][pixel]: pixel of a plane, or -1: zeros
+  const std::int32_t* target_places;  ///< [pixel]
+  int pixels;
+  int taps;
+  const float* packed;  ///< weights, see PackWeights
   const float* bias;    ///< null: zeros
   int targets;
-  PixelGrid target;
-  float* region;  ///< scratch: blocking's sources * source_rows * source_columns * 16 floats
+  float* target;             ///< [target][pixel of a plane][16]
+  std::size_t target_plane;  ///< pixels of a plane
+  float* scratch;            ///< blocking's pixels * sources * taps * 16 floats
 };
 
 /// Adds the products of one group of images, lane(i * lane_step, j * lane_step) * factor(i * factor_step +
