@@ -11,6 +11,9 @@ namespace {
 /// Number of independent sums, which hide the latency of additions. Pixel p of a plane is added to sum
 /// p % chains.
 constexpr int chains = 4;
+/// Number of pixels, a multiple of the chains, whose parts are added one after the other: they stay in the
+/// first-level cache.
+constexpr std::size_t pixels_at_once = 64;
 
 /// One channel of one group.
 struct Plane {
@@ -59,32 +62,31 @@ HWY_INLINE void reduce_channel(const BatchNormShape& shape, int channel, double*
   }
   for (int group = 0; group < shape.groups; ++group) {
     const Plane plane = plane_at(shape, channel, group);
-    for (int part = 0; part < parts; ++part) {
-      const Mask mask = present(plane, part);
-      Vector chain[COUNT][chains];
-      LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) {
-        LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { chain[s][i] = sums[s][part][i]; }
-      }
-      std::size_t p = 0;
-      const std::size_t first = plane.offset + static_cast<std::size_t>(part * width);
-      for (; p + chains <= shape.plane; p += chains) {
-        LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) {
+    for (std::size_t begin = 0; begin < shape.plane; begin += pixels_at_once) {
+      const std::size_t end = begin + pixels_at_once < shape.plane ? begin + pixels_at_once : shape.plane;
+      LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
+        const Mask mask = present(plane, part);
+        Vector chain[COUNT][chains];
+        LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) {
+          LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { chain[s][i] = sums[s][part][i]; }
+        }
+        std::size_t p = begin;
+        const std::size_t first = plane.offset + static_cast<std::size_t>(part * width);
+        const auto add_pixel = [&](int i) HWY_ATTR {
           Vector one[COUNT];
           LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) { one[s] = chain[s][i]; }
           add(one, first + pixels(p + static_cast<std::size_t>(i)), mask);
           LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) { chain[s][i] = one[s]; }
+        };
+        for (; p + chains <= end; p += chains) {
+          LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { add_pixel(i); }
         }
-      }
-      LOCKSTEP_UNROLL for (int i = 0; i < chains - 1; ++i) {
-        if (p + static_cast<std::size_t>(i) < shape.plane) {
-          Vector one[COUNT];
-          LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) { one[s] = chain[s][i]; }
-          add(one, first + pixels(p + static_cast<std::size_t>(i)), mask);
-          LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) { chain[s][i] = one[s]; }
+        LOCKSTEP_UNROLL for (int i = 0; i < chains - 1; ++i) {
+          if (p + static_cast<std::size_t>(i) < end) add_pixel(i);
         }
-      }
-      LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) {
-        LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { sums[s][part][i] = chain[s][i]; }
+        LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) {
+          LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { sums[s][part][i] = chain[s][i]; }
+        }
       }
     }
   }
@@ -98,11 +100,11 @@ template <class Visit>
 HWY_INLINE void for_each_vector(const BatchNormShape& shape, int channel, const Visit& visit) {
   for (int group = 0; group < shape.groups; ++group) {
     const Plane plane = plane_at(shape, channel, group);
-    for (int part = 0; part < parts; ++part) {
-      const Mask mask = present(plane, part);
-      const std::size_t first = plane.offset + static_cast<std::size_t>(part * width);
-      for (std::size_t p = 0; p < shape.plane; ++p) {
-        visit(first + pixels(p), mask);
+    Mask masks[parts];
+    LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) { masks[part] = present(plane, part); }
+    for (std::size_t p = 0; p < shape.plane; ++p) {
+      LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
+        visit(plane.offset + pixels(p) + static_cast<std::size_t>(part * width), masks[part]);
       }
     }
   }
