@@ -8,6 +8,10 @@ namespace {
 
 /// Maximum number of factors (a channel and a tap) that are gathered at once.
 constexpr int max_factors = 12;
+/// Number of lane channels in a block of transposed pixels: those of a register block, so that its lanes
+/// follow one another in memory.
+constexpr int lane_block = 2 * width;
+static_assert(sum_lanes % lane_block == 0);
 
 /// Consecutive grid pixels.
 struct Stretch {
@@ -28,15 +32,15 @@ void copy_channels(const PixelPlanes& planes, int first, std::size_t pixel, floa
   }
 }
 
-/// Transposes the pixels of all lane channels to [block of 32 channels][pixel][image][32 channels].
+/// Transposes the pixels of all lane channels to [block of channels][pixel][image][lane_block channels].
 void transpose_stretch(const BlockedConvWeights& task, const Stretch& stretch, float* target) {
   const PixelPlanes& planes = task.lane;
   const std::size_t plane = pixels(static_cast<std::size_t>(planes.height) * planes.width);
-  const std::size_t block = pixels(stretch.count) * sum_lanes;
+  const std::size_t block = pixels(stretch.count) * lane_block;
   HWY_ALIGN float copied[width * lanes];
   const int end = static_cast<int>(weight_sums_width(planes.channels));
   for (int c = 0; c < end; c += width) {
-    float* to = target + block * (c / sum_lanes) + c % sum_lanes;
+    float* to = target + block * (c / lane_block) + c % lane_block;
     const bool direct = planes.masks == nullptr && c + width <= planes.channels;
     for (int p = 0; p < stretch.count; ++p) {
       const std::size_t pixel = static_cast<std::size_t>(stretch.row[p]) * task.lane_step * planes.width +
@@ -45,10 +49,10 @@ void transpose_stretch(const BlockedConvWeights& task, const Stretch& stretch, f
         copy_channels(planes, c, pixel, copied);
       }
       const float* rows = direct ? planes.data + plane * c + pixels(pixel) : copied;
-      for (int image = 0; image < lanes; image += 4, to += 4 * sum_lanes) {
+      for (int image = 0; image < lanes; image += 4, to += 4 * lane_block) {
         Vector columns[4];
         load_columns(rows + image, direct ? plane : pixels(1), columns);
-        LOCKSTEP_UNROLL for (int k = 0; k < 4; ++k) { hn::Store(columns[k], floats, to + k * sum_lanes); }
+        LOCKSTEP_UNROLL for (int k = 0; k < 4; ++k) { hn::Store(columns[k], floats, to + k * lane_block); }
       }
     }
   }
@@ -133,7 +137,7 @@ HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, 
   }
   for (int p = 0; p < pixel_count; ++p, factor += pixels(max_factors), next.data += next.pixel) {
     LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) { __builtin_prefetch(next.data + i * next.plane, 0, 2); }
-    for (int image = 0; image < lanes; ++image, lane += sum_lanes) {
+    for (int image = 0; image < lanes; ++image, lane += lane_block) {
       Vector values[VB];
       LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { values[v] = hn::Load(floats, lane + v * width); }
       LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) {
@@ -196,14 +200,15 @@ struct Gathered {
 
 /// Adds a band: pixels [begin, end) of the stretch, for all lanes and the gathered factors.
 void add_band(const BlockedConvWeights& task, const Gathered& gathered, std::size_t begin, std::size_t end) {
-  const float* transposed = task.scratch + pixels(weight_pixels * max_factors) + pixels(begin) * sum_lanes;
+  const float* transposed = task.scratch + pixels(weight_pixels * max_factors) + pixels(begin) * lane_block;
   const float* factors = task.scratch + pixels(begin * max_factors);
   const std::size_t row = weight_sums_width(task.lane.channels);
   const auto pixel_count = static_cast<int>(end - begin);
   Upcoming next = gathered.upcoming;
   next.data += begin * next.pixel;
   for (int l = 0; l < task.lane.channels; next = {factors, 0, 0}) {
-    const float* lane = transposed + pixels(gathered.stretch) * sum_lanes * (l / sum_lanes) + l % sum_lanes;
+    const float* lane =
+        transposed + pixels(gathered.stretch) * lane_block * (l / lane_block) + l % lane_block;
     float* sums = task.sums + row * gathered.first + l;
     if (task.lane.channels - l > width) {
       factors_of_tile<2>(gathered.count, pixel_count, lane, factors, sums, row, next);
