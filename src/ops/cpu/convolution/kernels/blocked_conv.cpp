@@ -39,7 +39,7 @@ HWY_INLINE void start_sums(const Tile& task, Vector (&sum)[OB][P]) {
 
 /// Computes a tile of P pixels.
 template <int OB, int P>
-HWY_NOINLINE void tile(const Tile& task) {
+HWY_NOINLINE void output_tile(const Tile& task) {
   Vector sum[OB][P];
   start_sums<OB, P>(task, sum);
   const float* weight = task.weight;
@@ -65,7 +65,9 @@ HWY_NOINLINE void tile(const Tile& task) {
 using TileFunction = void (*)(const Tile&);
 
 TileFunction tile_function(int count) {
-  return count == 3 ? tile<tile_outputs, 3> : count == 2 ? tile<tile_outputs, 2> : tile<tile_outputs, 1>;
+  return count == 3   ? output_tile<tile_outputs, 3>
+         : count == 2 ? output_tile<tile_outputs, 2>
+                      : output_tile<tile_outputs, 1>;
 }
 
 /// Pixels of the next tile: three, or two if four or two are left.
@@ -118,7 +120,7 @@ HWY_INLINE void pack_tile(const PixelPlanes& planes, std::size_t plane, const st
 }
 
 /// Packs the pixels that a block reads: for each tile [part][source][tap][pixel][width].
-void pack_pixels(const BlockedConv& task, const PixelBlock& block, const Sources& sources) {
+void pack_sources(const BlockedConv& task, const PixelBlock& block, const Sources& sources) {
   const int depth = sources.count * task.taps;
   for (int c = 0, d = 0; c < sources.count; ++c) {
     const std::size_t plane =
@@ -139,22 +141,22 @@ void pack_pixels(const BlockedConv& task, const PixelBlock& block, const Sources
 
 /// Pixels of a tile of the next block. They are brought into the second-level cache bit by bit, while tiles
 /// of this block are computed.
-struct Upcoming {
+struct UpcomingPixels {
   const float* pixel[tile_pixels];
   int pixels;
   std::size_t plane;  ///< stride of input channels, in floats
   int channel, end;   ///< input channels from pixel[] on that are missing in the cache
 };
 
-void bring(Upcoming& next, int channels) {
+void bring(UpcomingPixels& next, int channels) {
   for (const int end = smaller(next.channel + channels, next.end); next.channel < end; ++next.channel) {
     for (int p = 0; p < next.pixels; ++p) __builtin_prefetch(next.pixel[p] + next.channel * next.plane, 0, 2);
   }
 }
 
 /// Only pixels that one tap reads are brought: with several, most are in the cache already.
-Upcoming upcoming(const BlockedConv& task, const PixelBlock& block, const Sources& sources, int t) {
-  Upcoming next{};
+UpcomingPixels upcoming(const BlockedConv& task, const PixelBlock& block, const Sources& sources, int t) {
+  UpcomingPixels next{};
   const int first = block.first + block.begin[block.tiles] + block.begin[t];
   if (task.taps > 1 || first >= task.pixels) return next;
   next.pixels = smaller(block.begin[t + 1] - block.begin[t], task.pixels - first);
@@ -192,7 +194,7 @@ void outputs_of_tile(const BlockedConv& task, const PixelBlock& block, const Sou
   tile.pixel = task.scratch + pixels(static_cast<std::size_t>(begin) * tile.depth);
   const int calls = (outputs.end - outputs.first + tile_outputs - 1) / tile_outputs * parts;
   const int channels = (sources.count + calls - 1) / calls;
-  Upcoming next = outputs.first == 0 ? upcoming(task, block, sources, t) : Upcoming{};
+  UpcomingPixels next = outputs.first == 0 ? upcoming(task, block, sources, t) : UpcomingPixels{};
   for (int part = 0; part < parts; ++part, tile.pixel += tile.depth * count * width) {
     for (int o = outputs.first; o < outputs.end; o += tile_outputs) {
       bring(next, channels);
@@ -217,7 +219,7 @@ void run_block(const BlockedConv& task, const PixelBlock& block) {
   const ConvBlocking& blocking = task.blocking;
   for (int c = 0; c < task.source.channels; c += blocking.sources) {
     const Sources sources{c, smaller(blocking.sources, task.source.channels - c)};
-    pack_pixels(task, block, sources);
+    pack_sources(task, block, sources);
     const int targets = targets_at_once(blocking, sources.count * task.taps);
     for (int o = 0; o < task.targets; o += targets) {
       for (int t = 0; t < block.tiles; ++t) {
