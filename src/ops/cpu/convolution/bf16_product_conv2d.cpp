@@ -89,8 +89,6 @@ struct ProductPass {
   std::size_t source_stride;
 };
 
-std::size_t plane_of(const Shape& shape) { return static_cast<std::size_t>(shape.height) * shape.width; }
-
 /// Computes target channels [first, first + count) of a phase.
 void run_targets(const ProductLayer& layer, const ProductGrids& placed, const ProductPhase& phase,
                  const ProductPass& pass, const NodeMemory<Bfloat16>& memory, int first, int count) {

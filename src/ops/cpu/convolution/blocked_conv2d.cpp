@@ -52,14 +52,14 @@ struct BlockedConvLayer {
   int factors_at_once;  ///< channels whose sums are in scratch together
 
   std::size_t weights_offset;
-  std::size_t region_offset;
+  std::size_t pixels_offset;
 };
 
 ConvBlocking choose_blocking(int taps, int sources) {
   ConvBlocking b{};
   b.sources = pieces(sources, pieces(sources, std::max(1, depth_limit / taps)));
   const int depth = b.sources * taps;
-  b.pixels = std::clamp(packed_limit / depth / 3 * 3, min_packed_pixels, packed_pixels);
+  b.pixels = std::clamp(packed_limit / depth / tile_pixels * tile_pixels, min_packed_pixels, packed_pixels);
   b.targets = std::max(1, weights_at_once / (depth * packed_block)) * packed_block;
   return b;
 }
@@ -128,8 +128,7 @@ void run_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, con
   const int sources = pass.source_shape.channels / groups;
   const int target = conv_group * (pass.target_shape.channels / groups) + first;
   const std::size_t filters = static_cast<std::size_t>(conv_group) * layer.group_outputs * layer.group_inputs;
-  const std::size_t target_plane =
-      static_cast<std::size_t>(pass.target_shape.height) * pass.target_shape.width;
+  const std::size_t target_plane = plane_of(pass.target_shape);
   float* const packed = floats_at(memory.scratch, layer.weights_offset);
   for (const BlockedPhase& phase : blocked.phases) {
     layer.kernels->pack_weights(
@@ -155,7 +154,7 @@ void run_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, con
            .targets = count,
            .target = pass.target + plane * target_plane * lanes,
            .target_plane = target_plane,
-           .scratch = floats_at(memory.scratch, layer.region_offset)});
+           .scratch = floats_at(memory.scratch, layer.pixels_offset)});
     }
   }
 }
@@ -236,7 +235,7 @@ void backward_weights(const BlockedConvLayer& layer, const OpMemory& memory, int
                             .taps = layer.forward.grids.taps.data(),
                             .tap_count = taps,
                             .sums = sums,
-                            .scratch = floats_at(memory.scratch, layer.region_offset)});
+                            .scratch = floats_at(memory.scratch, layer.pixels_offset)});
   }
   const std::size_t filters = static_cast<std::size_t>(conv_group) * layer.group_outputs * output_stride;
   layer.kernels->unpack_weight_sums(
@@ -268,7 +267,7 @@ void backward(const BlockedConvLayer& layer, const OpMemory& memory) {
   }
 }
 
-std::size_t region_floats(const BlockedGrids& grid) {
+std::size_t pixel_floats(const BlockedGrids& grid) {
   int most = 0;
   for (const BlockedPhase& phase : grid.phases) {
     most = std::max(most, phase.blocking.pixels * phase.blocking.sources * phase.phase.tap_count);
@@ -284,7 +283,7 @@ std::size_t packed_floats(const BlockedGrids& grid, int sources) {
 std::size_t lay_out_scratch(BlockedConvLayer& layer, bool training) {
   std::size_t weights = std::max(packed_floats(layer.forward, layer.group_inputs),
                                  packed_floats(layer.backward, layer.group_outputs));
-  std::size_t region = std::max(region_floats(layer.forward), region_floats(layer.backward));
+  std::size_t pixels = std::max(pixel_floats(layer.forward), pixel_floats(layer.backward));
   if (training) {
     const int lane_channels = layer.lanes_are_inputs ? layer.group_inputs : layer.group_outputs;
     const int factors = layer.lanes_are_inputs ? layer.group_outputs : layer.group_inputs;
@@ -294,11 +293,11 @@ std::size_t lay_out_scratch(BlockedConvLayer& layer, bool training) {
         static_cast<int>(std::clamp<std::size_t>(weights_limit / (row * layer.taps), 1, factors));
     weights =
         std::max(weights, row * rounded_up(layer.factors_at_once * static_cast<int>(layer.taps), lanes));
-    region = std::max(region, layer.kernels->weights_scratch(lane_channels));
+    pixels = std::max(pixels, layer.kernels->weights_scratch(lane_channels));
   }
   ScratchLayout layout;
   layer.weights_offset = layout.add(weights);
-  layer.region_offset = layout.add(region);
+  layer.pixels_offset = layout.add(pixels);
   return layout.bytes();
 }
 

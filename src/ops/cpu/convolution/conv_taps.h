@@ -53,6 +53,11 @@ struct TapBounds {
 };
 TapBounds bounds_of(const std::vector<ConvTap>& taps);
 
+/// Pixels of a channel.
+inline std::size_t plane_of(const Shape& shape) {
+  return static_cast<std::size_t>(shape.height) * shape.width;
+}
+
 /// Channels [first, first + count) of a group of images in an array with groups of `shape`. `masks` may be
 /// null.
 template <class Element>

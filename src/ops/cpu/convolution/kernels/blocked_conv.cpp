@@ -8,7 +8,6 @@ namespace {
 
 /// Register block: sums of tile_outputs x tile_pixels, one vector per pixel, and one weight.
 constexpr int tile_outputs = many_registers ? 8 : 4;
-constexpr int tile_pixels = 3;
 
 /// Contribution of some input channels to a tile, for one part of the images.
 struct Tile {
@@ -89,8 +88,8 @@ PixelBlock block_of(int first, int end) {
   return block;
 }
 
-/// Input channels [first, first + count).
-struct Sources {
+/// Input or output channels [first, first + count).
+struct Channels {
   int first, count;
 };
 
@@ -120,7 +119,7 @@ HWY_INLINE void pack_tile(const PixelPlanes& planes, std::size_t plane, const st
 }
 
 /// Packs the pixels that a block reads: for each tile [part][source][tap][pixel][width].
-void pack_sources(const BlockedConv& task, const PixelBlock& block, const Sources& sources) {
+void pack_sources(const BlockedConv& task, const PixelBlock& block, const Channels& sources) {
   const int depth = sources.count * task.taps;
   for (int c = 0, d = 0; c < sources.count; ++c) {
     const std::size_t plane =
@@ -154,8 +153,9 @@ void bring(UpcomingPixels& next, int channels) {
   }
 }
 
-/// Only pixels that one tap reads are brought: with several, most are in the cache already.
-UpcomingPixels upcoming(const BlockedConv& task, const PixelBlock& block, const Sources& sources, int t) {
+/// Pixels that a tile of the next block reads. None if there are several taps: they read most pixels of this
+/// block again.
+UpcomingPixels upcoming(const BlockedConv& task, const PixelBlock& block, const Channels& sources, int t) {
   UpcomingPixels next{};
   const int first = block.first + block.begin[block.tiles] + block.begin[t];
   if (task.taps > 1 || first >= task.pixels) return next;
@@ -169,14 +169,9 @@ UpcomingPixels upcoming(const BlockedConv& task, const PixelBlock& block, const 
   return next;
 }
 
-/// Outputs [first, end).
-struct Outputs {
-  int first, end;
-};
-
 /// Computes outputs of a block's tile.
-void outputs_of_tile(const BlockedConv& task, const PixelBlock& block, const Sources& sources, int t,
-                     const Outputs& outputs) {
+void outputs_of_tile(const BlockedConv& task, const PixelBlock& block, const Channels& sources, int t,
+                     const Channels& outputs) {
   const int begin = block.begin[t];
   const int count = block.begin[t + 1] - begin;
   const TileFunction function = tile_function(count);
@@ -192,13 +187,14 @@ void outputs_of_tile(const BlockedConv& task, const PixelBlock& block, const Sou
   tile.depth = sources.count * task.taps;
   tile.first = sources.first == 0;
   tile.pixel = task.scratch + pixels(static_cast<std::size_t>(begin) * tile.depth);
-  const int calls = (outputs.end - outputs.first + tile_outputs - 1) / tile_outputs * parts;
+  const int calls = (outputs.count + tile_outputs - 1) / tile_outputs * parts;
   const int channels = (sources.count + calls - 1) / calls;
   UpcomingPixels next = outputs.first == 0 ? upcoming(task, block, sources, t) : UpcomingPixels{};
   for (int part = 0; part < parts; ++part, tile.pixel += tile.depth * count * width) {
-    for (int o = outputs.first; o < outputs.end; o += tile_outputs) {
+    const int end = outputs.first + outputs.count;
+    for (int o = outputs.first; o < end; o += tile_outputs) {
       bring(next, channels);
-      tile.outputs = smaller(tile_outputs, outputs.end - o);
+      tile.outputs = smaller(tile_outputs, end - o);
       tile.weight = packed + filter * (o / packed_block * packed_block) + o % packed_block;
       tile.bias = task.bias == nullptr ? nullptr : task.bias + o;
       tile.target = task.target + o * tile.target_plane + part * width;
@@ -218,12 +214,12 @@ int targets_at_once(const ConvBlocking& blocking, int products) {
 void run_block(const BlockedConv& task, const PixelBlock& block) {
   const ConvBlocking& blocking = task.blocking;
   for (int c = 0; c < task.source.channels; c += blocking.sources) {
-    const Sources sources{c, smaller(blocking.sources, task.source.channels - c)};
+    const Channels sources{c, smaller(blocking.sources, task.source.channels - c)};
     pack_sources(task, block, sources);
     const int targets = targets_at_once(blocking, sources.count * task.taps);
     for (int o = 0; o < task.targets; o += targets) {
       for (int t = 0; t < block.tiles; ++t) {
-        outputs_of_tile(task, block, sources, t, {o, smaller(o + targets, task.targets)});
+        outputs_of_tile(task, block, sources, t, {o, smaller(targets, task.targets - o)});
       }
     }
   }

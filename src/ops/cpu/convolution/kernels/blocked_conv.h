@@ -11,8 +11,10 @@ namespace lockstep::cpu {
 
 /// Output channels in a block of packed weights.
 constexpr int packed_block = 8;
-/// Maximum number of pixels that are packed at once.
-constexpr int packed_pixels = 60;
+/// Pixels of a register block.
+constexpr int tile_pixels = 3;
+/// Maximum number of pixels that are packed at once, in whole tiles.
+constexpr int packed_pixels = 20 * tile_pixels;
 /// Maximum number of output pixels of a band, whose contributions to a weight's gradient are added first.
 constexpr int band_pixels = 16;
 /// Maximum number of pixels, in whole bands, that the kernel of weight gradients prepares at once.

@@ -8,8 +8,8 @@ namespace {
 
 /// Maximum number of factors (a channel and a tap) that are gathered at once.
 constexpr int max_factors = 12;
-/// Number of lane channels in a block of transposed pixels: those of a register block, so that its lanes
-/// follow one another in memory.
+/// Channels of a register block. Their transposed pixels are stored together, so that the block reads whole
+/// cache lines in order.
 constexpr int lane_block = 2 * width;
 static_assert(sum_lanes % lane_block == 0);
 
