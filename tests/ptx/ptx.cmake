@@ -7,6 +7,7 @@ target_compile_options(lockstep_ptx PRIVATE ${ptx_optimization})
 set_source_files_properties(ptx/comparison.cpp PROPERTIES COMPILE_OPTIONS ${ptx_optimization}
   SKIP_PRECOMPILE_HEADERS ON)
 lockstep_unit_test(ptx lockstep_ptx ptx/interpreter_test.cpp)
+target_link_libraries(ptx_test PRIVATE lockstep_library)  # lockstep_test_support uses it
 
 if(NOT CMAKE_CUDA_COMPILER OR LOCKSTEP_SANITIZE)
   return()
