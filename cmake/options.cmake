@@ -1,5 +1,4 @@
 option(LOCKSTEP_TESTS "Build the tests" OFF)
-option(LOCKSTEP_FUZZ "Build the fuzz targets (needs clang)" OFF)
 set(LOCKSTEP_X86_LEVELS avx2 avx512 CACHE STRING "Instruction sets of the kernels on x86-64, lowest first")
 set(LOCKSTEP_SANITIZE "" CACHE STRING "Sanitizers for all targets: empty, address,undefined or thread")
 

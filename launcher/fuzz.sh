@@ -17,12 +17,6 @@ if [[ ${#targets[@]} -eq 0 ]]; then
 fi
 command -v clang++ >/dev/null || die "clang++ is missing; install the packages clang and libclang-rt-dev"
 
-build() {
-  cmake -S "$root" -B "$root/build/fuzz" -G Ninja -D CMAKE_CXX_COMPILER=clang++ -D CMAKE_C_COMPILER=clang \
-    -D LOCKSTEP_FUZZ=ON &&
-    cmake --build "$root/build/fuzz" --target fuzz --parallel "$(jobs_at_once)"
-}
-
 # The sanitizers of Clang 14 do not start where the system randomizes more than 28 bits of addresses.
 fixed_addresses=()
 if setarch -R true 2>/dev/null; then fixed_addresses=(setarch -R); fi
@@ -31,12 +25,12 @@ if setarch -R true 2>/dev/null; then fixed_addresses=(setarch -R); fi
 fuzz() {
   local target=$1 corpus=$root/build/fuzz/corpus/$1 findings=$root/build/fuzz/findings/$1
   mkdir -p "$corpus" "$findings" &&
-    "${fixed_addresses[@]}" "$root/build/fuzz/tests/fuzz/${target}_fuzz" "$limit=$number" -max_len=4096 -timeout=10 \
-      -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="$findings/" "$corpus" \
+    "${fixed_addresses[@]}" "$root/build/asan/tests/fuzz/fuzz" "--parser=$target" "$limit=$number" -max_len=4096 \
+      -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="$findings/" "$corpus" \
       "$root/tests/fuzz/corpus/$target"
 }
 
-stage "fuzz-build" build
+stage "fuzz-build" build_preset asan fuzz
 
 # Fuzzes as many parsers at once as there are processors.
 status=0

@@ -90,7 +90,7 @@ lint_and_sanitizers() {
   local asan=detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0
   asan+=:malloc_context_size=8  # of 30 frames, unwinding takes two thirds of the time of tests that allocate much
   # The other build has all simulated crashes and flipped bits; these few take the same paths through the code.
-  if check "asan-build" build_preset asan unit_tests lint_files; then
+  if check "asan-build" build_preset asan unit_tests lint_files fuzz; then
     check "lint" lint || true
     ASAN_OPTIONS=$asan TEST_CRASHES=3 TEST_BIT_FLIPS=300 \
       LSAN_OPTIONS=suppressions=$root/tests/sanitizers/leaks.txt:print_suppressions=0 \

@@ -4,6 +4,8 @@
 #include "cli/options/config_file.h"
 #include "fuzz.h"
 
+namespace {
+
 /// A parsed value is read back from the text of config_value.
 void read_input(std::span<const std::byte> file) {
   may_refuse(
@@ -16,3 +18,7 @@ void read_input(std::span<const std::byte> file) {
       },
       lockstep::Category::usage);
 }
+
+const Parser config("config", read_input);
+
+}  // namespace

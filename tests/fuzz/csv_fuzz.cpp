@@ -2,6 +2,8 @@
 #include "data/files/table_encoding.h"
 #include "fuzz.h"
 
+namespace {
+
 /// A table that is accepted has a code for every row and column, finite elements, and an encoding that JSON
 /// keeps and with which the same file gives the same codes.
 void read_input(std::span<const std::byte> file) {
@@ -28,3 +30,7 @@ void read_input(std::span<const std::byte> file) {
     }
   }
 }
+
+const Parser csv("csv", read_input);
+
+}  // namespace

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <span>
 #include <string_view>
@@ -18,14 +17,12 @@ void may_refuse(const Read& read, lockstep::Category category = lockstep::Catego
   }
 }
 
-/// Reads an input. Each fuzzer defines it.
-void read_input(std::span<const std::byte> file);
+/// A parser that the program fuzzes if it is started with --parser=NAME. `read` may refuse an input by
+/// Category::data.
+struct Parser {
+  Parser(std::string_view name, void (&read)(std::span<const std::byte> file));
+};
 
 inline std::string_view text_of(std::span<const std::byte> file) {
   return {reinterpret_cast<const char*>(file.data()), file.size()};
-}
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  may_refuse([&] { read_input(std::as_bytes(std::span(data, size))); });
-  return 0;
 }

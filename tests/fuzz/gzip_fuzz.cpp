@@ -3,6 +3,8 @@
 #include "data/files/gzip.h"
 #include "fuzz.h"
 
+namespace {
+
 /// Data are decompressed into memory of the size in the trailer, and into less, or refused; the sanitizer
 /// detects writes beyond it.
 void read_input(std::span<const std::byte> file) {
@@ -13,3 +15,7 @@ void read_input(std::span<const std::byte> file) {
     lockstep::gunzip(file, memory, "file");
   }
 }
+
+const Parser gzip("gzip", read_input);
+
+}  // namespace

@@ -3,6 +3,8 @@
 #include "data/files/idx.h"
 #include "fuzz.h"
 
+namespace {
+
 /// An array that is accepted lies inside the file and has the size that its dimensions say.
 void read_input(std::span<const std::byte> file) {
   for (const std::size_t dimensions : {1U, 3U}) {
@@ -17,3 +19,7 @@ void read_input(std::span<const std::byte> file) {
     });
   }
 }
+
+const Parser idx("idx", read_input);
+
+}  // namespace

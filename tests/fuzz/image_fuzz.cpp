@@ -2,6 +2,8 @@
 #include "data/image/resample.h"
 #include "fuzz.h"
 
+namespace {
+
 /// A part of an accepted image can be decoded and resized, or the image is refused as damaged.
 void read_input(std::span<const std::byte> file) {
   lockstep::ImageDecoder decoder;
@@ -15,3 +17,7 @@ void read_input(std::span<const std::byte> file) {
   std::uint8_t out[3 * 8 * 8];
   resampler.resize(part.image, part.box, 8, 8, out);
 }
+
+const Parser image("image", read_input);
+
+}  // namespace

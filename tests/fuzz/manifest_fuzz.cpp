@@ -6,6 +6,8 @@
 #include "fuzz.h"
 #include "run/checkpoint/manifest.h"
 
+namespace {
+
 /// The input is a MANIFEST, and one without its last line, which is added here. What is accepted is written
 /// back to the same text.
 void read_input(std::span<const std::byte> file) {
@@ -18,3 +20,7 @@ void read_input(std::span<const std::byte> file) {
     });
   }
 }
+
+const Parser manifest("manifest", read_input);
+
+}  // namespace

@@ -2,6 +2,8 @@
 #include "graph/graph.h"
 #include "models/json/json_network.h"
 
+namespace {
+
 /// Any text is a network that becomes a graph, or is refused as wrong usage.
 void read_input(std::span<const std::byte> file) {
   may_refuse(
@@ -10,3 +12,7 @@ void read_input(std::span<const std::byte> file) {
       },
       lockstep::Category::usage);
 }
+
+const Parser network("network", read_input);
+
+}  // namespace

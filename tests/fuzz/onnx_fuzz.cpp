@@ -2,7 +2,13 @@
 #include "graph/graph.h"
 #include "onnx/import.h"
 
+namespace {
+
 /// Any bytes are a model whose network becomes a graph, or are refused.
 void read_input(std::span<const std::byte> file) {
   lockstep::build_graph(*lockstep::parse_onnx(file, "fuzz.onnx", {}).network);
 }
+
+const Parser onnx("onnx", read_input);
+
+}  // namespace

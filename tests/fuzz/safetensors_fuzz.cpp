@@ -1,7 +1,9 @@
 #include "fuzz.h"
 #include "lockstep/model_file.h"
 
-static volatile float sink;
+namespace {
+
+volatile float sink;
 
 /// Reads all bytes of all tensors, so that the sanitizer checks them, and all F32 tensors as floats.
 void read_input(std::span<const std::byte> file) {
@@ -11,3 +13,7 @@ void read_input(std::span<const std::byte> file) {
     for (const float value : model.floats(tensor.name, tensor.shape)) sink = value;
   }
 }
+
+const Parser safetensors("safetensors", read_input);
+
+}  // namespace

@@ -4,6 +4,8 @@
 #include "data/files/shard_index.h"
 #include "fuzz.h"
 
+namespace {
+
 /// The input is an index without its checksum, which is added here. What is accepted is written back to the
 /// same bytes.
 void read_input(std::span<const std::byte> input) {
@@ -17,3 +19,7 @@ void read_input(std::span<const std::byte> input) {
   }
   if (serialize(lockstep::parse_shard_index(file, "file")) != file) __builtin_trap();
 }
+
+const Parser shard_index("shard_index", read_input);
+
+}  // namespace

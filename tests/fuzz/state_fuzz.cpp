@@ -1,8 +1,14 @@
 #include "fuzz.h"
 #include "run/checkpoint/checkpoint_state.h"
 
+namespace {
+
 /// The input is a state.json. What is accepted is read back from its own text.
 void read_input(std::span<const std::byte> file) {
   const lockstep::CheckpointState state = lockstep::parse_state(text_of(file), "file");
   if (lockstep::parse_state(lockstep::state_json(state), "file") != state) __builtin_trap();
 }
+
+const Parser state("state", read_input);
+
+}  // namespace

@@ -3,6 +3,8 @@
 #include "data/files/tar_index.h"
 #include "fuzz.h"
 
+namespace {
+
 /// The files of an accepted archive lie in it, one after the other.
 void read_input(std::span<const std::byte> file) {
   const auto entries =
@@ -18,3 +20,7 @@ void read_input(std::span<const std::byte> file) {
     end = entry.offset + entry.size;
   }
 }
+
+const Parser tar("tar", read_input);
+
+}  // namespace
