@@ -15,7 +15,9 @@ targets=("${@:2}")
 if [[ ${#targets[@]} -eq 0 ]]; then
   mapfile -t targets < <(find "$root/tests/fuzz/corpus" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort)
 fi
-command -v clang++ >/dev/null || die "clang++ is missing; install the packages clang and libclang-rt-dev"
+for tool in clang++ ld.lld; do
+  command -v "$tool" >/dev/null || die "$tool is missing; install the packages clang, libclang-rt-dev and lld"
+done
 
 # The sanitizers of Clang 14 do not start where the system randomizes more than 28 bits of addresses.
 fixed_addresses=()
