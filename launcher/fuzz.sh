@@ -12,9 +12,7 @@ number=${1:-10}
 [[ $number =~ ^[1-9][0-9]*$ ]] ||
   die "'$number' is not a number; usage: launcher/fuzz.sh [SECONDS | --runs N] [PARSER...]"
 targets=("${@:2}")
-if [[ ${#targets[@]} -eq 0 ]]; then
-  mapfile -t targets < <(find "$root/tests/fuzz/corpus" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort)
-fi
+program=$root/build/asan/tests/fuzz/fuzz
 for tool in clang++ ld.lld; do
   command -v "$tool" >/dev/null || die "$tool is missing; install the packages clang, libclang-rt-dev and lld"
 done
@@ -27,18 +25,26 @@ if setarch -R true 2>/dev/null; then fixed_addresses=(setarch -R); fi
 fuzz() {
   local target=$1 corpus=$root/build/fuzz/corpus/$1 findings=$root/build/fuzz/findings/$1
   mkdir -p "$corpus" "$findings" &&
-    "${fixed_addresses[@]}" "$root/build/asan/tests/fuzz/fuzz" "--parser=$target" "$limit=$number" -max_len=4096 \
+    "${fixed_addresses[@]}" "$program" "--parser=$target" "$limit=$number" -max_len=4096 \
       -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="$findings/" "$corpus" \
       "$root/tests/fuzz/corpus/$target"
 }
 
 stage "fuzz-build" build_preset asan fuzz
+if [[ ${#targets[@]} -eq 0 ]]; then
+  parsers=$("${fixed_addresses[@]}" "$program" --parsers)
+  mapfile -t targets <<<"$parsers"
+fi
+
+for target in "${targets[@]}"; do
+  [[ -d $root/tests/fuzz/corpus/$target ]] ||
+    die "there is no parser '$target', or it has no seeds in tests/fuzz/corpus/$target"
+done
 
 # Fuzzes as many parsers at once as there are processors.
 status=0
 running=0
 for target in "${targets[@]}"; do
-  [[ -d $root/tests/fuzz/corpus/$target ]] || die "there is no parser '$target'; see tests/fuzz/corpus"
   if ((running == $(nproc))); then
     wait -n || status=1
     running=$((running - 1))

@@ -16,10 +16,16 @@ static Read* fuzzed = nullptr;
 
 Parser::Parser(std::string_view name, Read& read) { parsers().emplace(name, &read); }
 
-/// libFuzzer ignores options that begin with two hyphens.
+/// --parser=NAME chooses a parser, --parsers lists them. libFuzzer ignores options that begin with two
+/// hyphens.
 extern "C" int LLVMFuzzerInitialize(const int* argc, char*** argv) {
   static constexpr std::string_view option = "--parser=";
   for (const std::string_view argument : std::span(*argv, *argc)) {
+    if (argument == "--parsers") {
+      for (const auto& [name, read] : parsers())
+        std::printf("%.*s\n", static_cast<int>(name.size()), name.data());
+      std::exit(0);
+    }
     if (!argument.starts_with(option)) continue;
     const auto found = parsers().find(argument.substr(option.size()));
     if (found != parsers().end()) fuzzed = found->second;
