@@ -20,6 +20,7 @@ TEST(ConfigFile, LinesCommentsAndBlanks) {
   EXPECT_EQ(entries[1].value, "a b");
   EXPECT_EQ(entries[2].name, "last");
   EXPECT_EQ(entries[2].line, 6);
+  EXPECT_EQ(parse("\xef\xbb\xbflr = 0.1\r\n").at(0).name, "lr");  // as Windows' editors write it
 }
 
 TEST(ConfigFile, Values) {

@@ -7,6 +7,7 @@
 
 #include "core/files/file.h"
 #include "core/printable.h"
+#include "core/utf8.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -84,6 +85,7 @@ std::vector<ConfigEntry> parse_config(std::string_view text, const std::string& 
   std::vector<ConfigEntry> entries;
   std::set<std::string> seen;
   int number = 0;
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const ConfigLine line{text.substr(begin, end - begin), origin, ++number};

@@ -13,10 +13,10 @@ struct ConfigEntry {
   int line = 0;  ///< from 1
 };
 
-/// Reads `key = value` lines, up to 1 MiB. Ignores blank lines and everything from a # at the start of a line
-/// or after a space. A value with # or outer spaces is written in double quotes, with \" \\ \n \t \r inside.
-/// Keys consist of lower-case letters, digits and dashes; each may occur once. `origin` names the input in
-/// errors. Throws only Error(usage), with origin, line and reason.
+/// Reads `key = value` lines, up to 1 MiB. Ignores a byte order mark, blank lines and everything from a # at
+/// the start of a line or after a space. A value with # or outer spaces is written in double quotes, with \"
+/// \\ \n \t \r inside. Keys consist of lower-case letters, digits and dashes; each may occur once. `origin`
+/// names the input in errors. Throws only Error(usage), with origin, line and reason.
 std::vector<ConfigEntry> parse_config(std::string_view text, const std::string& origin);
 
 /// Reads a configuration file. Throws Error(usage) as parse_config, or with field "config" if it cannot be

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/files/content.h"
+#include "core/utf8.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -72,14 +73,11 @@ CsvReader::CsvReader(Source source, std::string name, std::size_t window)
 }
 
 void CsvReader::start() {
-  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   more();
   if (const std::string kind = binary_kind(std::as_bytes(std::span(text_))); !kind.empty()) {
     throw Error(Category::data, fmt::format("{}: {}, not a table of text (CSV)", name_, kind));
   }
-  if (text_.substr(0, byte_order_mark.size()) == byte_order_mark) {
-    at_ = byte_order_mark.size();
-  }
+  if (text_.starts_with(byte_order_mark)) at_ = byte_order_mark.size();
   separator_ = find_separator(text_.substr(at_), !source_);
 }
 
