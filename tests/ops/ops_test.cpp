@@ -54,18 +54,39 @@ TEST_P(Ops, EqualReferenceOnEveryLevel) {
   }
 }
 
+/// Neither planning for more samples nor streaming stores change the bits.
 TEST_P(Ops, SameBitsOnEveryLevelAndPlan) {
   for (const int samples : {1, 15, 16, 17, 31, 32, 33}) {
     const OpInputs values = random_inputs(GetParam(), samples, 7);
     const OpResults first = run_op(GetParam(), values, cpu::available_levels().front());
     for (const cpu::Level level : cpu::available_levels()) {
-      const OpResults other = run_op(GetParam(), values, level, 48);
+      const OpResults other = run_op(GetParam(), values, level, {.planned = 48, .stream = samples % 2 != 0});
       const std::string where = std::string(cpu::level_name(level)) + ", " + std::to_string(samples);
       EXPECT_TRUE(first.output.same_bits(other.output)) << where << " output";
       for (std::size_t k = 0; k < 4; ++k) {
         EXPECT_TRUE(first.grad_inputs[k].same_bits(other.grad_inputs[k])) << where << " input " << k;
         EXPECT_TRUE(first.grad_parameters[k].same_bits(other.grad_parameters[k]))
             << where << " parameter " << k;
+      }
+      expect_clean(other, samples, where);
+    }
+  }
+}
+
+TEST_P(Ops, GradientsDoNotDependOnWhichAreWanted) {
+  const OpInputs values = random_inputs(GetParam(), 17, 11);
+  for (const cpu::Level level : cpu::available_levels()) {
+    const OpResults all = run_op(GetParam(), values, level);
+    for (int unwanted = 0; unwanted < static_cast<int>(max_inputs); ++unwanted) {
+      if (GetParam().inputs[static_cast<std::size_t>(unwanted)].channels == 0) continue;
+      const OpResults some = run_op(GetParam(), values, level, {.unwanted = unwanted});
+      for (std::size_t k = 0; k < max_inputs; ++k) {
+        if (static_cast<int>(k) == unwanted) continue;
+        EXPECT_TRUE(some.grad_inputs[k].same_bits(all.grad_inputs[k])) << unwanted << ", input " << k;
+      }
+      for (std::size_t k = 0; k < max_parameters; ++k) {
+        EXPECT_TRUE(some.grad_parameters[k].same_bits(all.grad_parameters[k]))
+            << unwanted << ", parameter " << k;
       }
     }
   }
@@ -107,11 +128,12 @@ TEST_P(Ops, InBf16HaveTheDefinedBits) {
     if (own_order) {
       OpValues defined = bf16_product_values(GetParam(), values);
       defined.grad_parameters[1] = expected.values(GetParam(), samples).grad_parameters[1];
-      expected = run_op(GetParam(), unrounded, lowest, 0, 0, {}, DataType::bf16);
+      expected = run_op(GetParam(), unrounded, lowest, {.dtype = DataType::bf16});
       expect_near(GetParam(), expected.values(GetParam(), samples), defined, 0, std::to_string(samples));
     }
     for (const cpu::Level level : cpu::available_levels()) {
-      const OpResults results = run_op(GetParam(), unrounded, level, 48, 0, {}, DataType::bf16);
+      const OpResults results =
+          run_op(GetParam(), unrounded, level, {.planned = 48, .dtype = DataType::bf16, .stream = true});
       const std::string where = std::string(cpu::level_name(level)) + ", " + std::to_string(samples);
       EXPECT_TRUE(results.output.same_bits(expected.output)) << where << " output";
       for (std::size_t k = 0; k < 4; ++k) {
@@ -136,7 +158,7 @@ TEST_P(Ops, InBf16TheSameResultsAreTooSmall) {
   std::jthread([&] {
     flush_denormals_to_zero();
     const auto run = [&](cpu::Level level) {
-      return run_op(GetParam(), values, level, 0, 0, {}, DataType::bf16);
+      return run_op(GetParam(), values, level, {.dtype = DataType::bf16});
     };
     const OpResults expected = run(cpu::available_levels().front());
     const Lanes& gradient = expected.grad_parameters[0];

@@ -30,19 +30,30 @@ struct OpResults {
   }
 };
 
-/// Runs forward and backward on one instruction set. `planned`: number of samples to plan for; 0: as in
-/// `values`. `memory`: has further members that the operation needs.
-inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Level level, int planned = 0,
-                        int position = 0, cpu::AnyMemory memory = {}, DataType dtype = DataType::fp32) {
+/// How an operation is planned and run.
+struct OpRun {
+  int planned = 0;  ///< number of samples to plan for; 0: as in its values
+  int position = 0;
+  cpu::AnyMemory memory = {};  ///< has further members that the operation needs
+  DataType dtype = DataType::fp32;
+  bool stream = false;  ///< whether any result is written by streaming stores
+  int unwanted = -1;    ///< input whose gradient is not computed
+};
+
+/// Runs forward and backward on one instruction set.
+inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Level level,
+                        const OpRun& run = {}) {
   const int samples = values.inputs[0].samples;
-  const cpu::OpRequest request{.node = op_case.node,
-                               .inputs = op_case.inputs,
-                               .samples = planned == 0 ? samples : planned,
-                               .training = true,
-                               .input_gradient = op_case.input_gradient,
-                               .level = level,
-                               .position = position,
-                               .dtype = dtype};
+  const DataType dtype = run.dtype;
+  cpu::OpRequest request{.node = op_case.node,
+                         .inputs = op_case.inputs,
+                         .samples = run.planned == 0 ? samples : run.planned,
+                         .training = true,
+                         .input_gradient = op_case.input_gradient,
+                         .level = level,
+                         .position = run.position,
+                         .dtype = dtype};
+  if (run.stream) request.stream_above = 0;
   cpu::Op op = op_case.winograd ? plan_winograd(request) : plan_op(request);
   if (op_case.winograd && dtype == DataType::bf16) op = widened(request, std::move(op));
   const auto stored = [dtype](Lanes floats) {
@@ -57,6 +68,7 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
   OpResults results;
   results.output = Lanes(grad_output.size());
 
+  cpu::AnyMemory memory = run.memory;
   memory.samples = samples;
   memory.output = results.output.data();
   memory.saved = reinterpret_cast<std::byte*>(saved.data());
@@ -84,7 +96,8 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
       inputs[k] = Lanes(inputs[k].size());
       memory.inputs[k] = inputs[k].data();
     }
-    const bool wanted = op_case.input_gradient && op_case.inputs[k].channels > 0;
+    const bool wanted =
+        op_case.input_gradient && op_case.inputs[k].channels > 0 && static_cast<int>(k) != run.unwanted;
     memory.grad_inputs[k] = wanted ? results.grad_inputs[k].data() : nullptr;
   }
   memory.grad_output = grad_output.data();

@@ -15,6 +15,7 @@ struct BatchNormLayer {
   bool add;
   ActivationKind activation;
   bool training;
+  bool stream;
 };
 
 /// Statistics of each channel, saved by forward.
@@ -32,7 +33,11 @@ Saved saved_of(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& 
 
 template <class Element>
 BatchNormShape shape_of(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory) {
-  return {groups_of(memory.samples), memory.samples, layer.channels, layer.plane};
+  return {.groups = groups_of(memory.samples),
+          .samples = memory.samples,
+          .channels = layer.channels,
+          .plane = layer.plane,
+          .stream = layer.stream};
 }
 
 /// `measures`: whether the statistics are computed and saved, not read.
@@ -111,7 +116,8 @@ Op plan_batch_norm(const BatchNorm2d& norm, const OpRequest& request) {
       .eps = static_cast<float>(norm.eps),
       .add = request.node.epilogue.add,
       .activation = activation_of(request.node.epilogue),
-      .training = request.training};
+      .training = request.training,
+      .stream = streams<Element>(request, shape)};
   Op op = op_of<Element>(layer);
   op.saved_bytes = 3 * static_cast<std::size_t>(layer.channels) * sizeof(float);
   op.recompute = [layer](const NodeMemory<Element>& memory) { normalize(layer, memory, false); };

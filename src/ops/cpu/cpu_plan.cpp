@@ -1,5 +1,7 @@
 #include "ops/cpu/cpu_plan.h"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 
 #include "ops/cpu/kernels/conversion.h"
@@ -88,6 +90,7 @@ void CpuPlan::forward(const MicroBatch& batch, NodeRange range, const float* par
                       std::byte* workspace) const {
   if (batch.size > 0) {
     walk_forward(Pass{.batch = batch, .parameters = parameters, .workspace = workspace}, range, result);
+    hwy::FlushStream();  // before other threads read the results
   } else if (range.end > nodes()) {
     *result = {};
   }
@@ -117,6 +120,7 @@ void CpuPlan::backward(const MicroBatch& batch, NodeRange range, const float* pa
   const Pass pass{.batch = batch, .parameters = parameters, .gradients = gradients, .workspace = workspace};
   if (batch.size > 0) {
     walk_backward(pass, range);
+    hwy::FlushStream();
   } else if (range.end >= nodes()) {
     clear(pass, gradients, layout_.elements);
   }

@@ -32,7 +32,8 @@ using AnyMemory = NodeMemory<void>;
 using OpMemory = NodeMemory<float>;
 
 /// An operation planned for a CPU executor and micro-batches of up to the planned number of samples.
-/// Independent of the number of executors; allocates nothing when run.
+/// Independent of the number of executors; allocates nothing when run. Call hwy::FlushStream() before other
+/// threads read its results.
 struct Op {
   std::size_t saved_bytes = 0;
   std::size_t scratch_bytes = 0;
@@ -79,7 +80,18 @@ struct OpRequest {
   Level level;
   int position = 0;                 ///< position of the node in the graph
   DataType dtype = DataType::fp32;  ///< of stored activations: fp32 or bf16
+  /// Larger results, in bytes, may be written by streaming stores: other data replace them in the caches
+  /// before they are read. From 24 to 40 MB it depends on what else a step moves; see docs/performance.md.
+  std::size_t stream_above = std::size_t{24} << 20;
 };
+
+/// Whether to write results of the shape by streaming stores, which do not read a cache line from memory
+/// before they overwrite it.
+template <class Element>
+bool streams(const OpRequest& request, const Shape& shape) {
+  const std::size_t values = shape.size() * lanes * static_cast<std::size_t>(groups_of(request.samples));
+  return values * sizeof(Element) > request.stream_above;
+}
 
 /// Plans the node's operation for activations of request.dtype.
 Op plan_op(const OpRequest& request);

@@ -26,7 +26,8 @@ void expect_as_on_cpu(const OpCase& op_case, OpInputs values, Type type, const O
   const int samples = values.inputs[0].samples;
   round_to(type, values.inputs[0].values);
   round_to(type, values.grad_output.values);
-  const OpResults cpu = run_op(op_case, values, cpu::best_level(), 0, given.position, given.on_cpu);
+  const OpResults cpu =
+      run_op(op_case, values, cpu::best_level(), {.position = given.position, .memory = given.on_cpu});
   const OpValues expected = cpu.values(op_case, samples);
   const OpValues actual = run_cuda_op(op_case, values, type, given.position, given.on_cuda);
   const std::string where = op_case.name + ", " + std::to_string(op_case.inputs[0].channels) + " channels, " +

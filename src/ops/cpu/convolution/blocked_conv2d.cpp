@@ -32,6 +32,7 @@ struct BlockedGrids {
   TapGrids grids;
   std::vector<BlockedPhase> phases;
   int targets_at_once = 0;  ///< target channels whose packed weights are in scratch together
+  bool stream = false;      ///< whether to write targets by streaming stores
 };
 
 /// A convolution planned for a number of samples.
@@ -97,10 +98,13 @@ BlockedConvLayer blocked_layer(const OpRequest& request) {
   layer.group_outputs = request.node.shape.channels / options.groups;
   layer.forward =
       blocked_grids(forward_taps(layer.shapes), layer.shapes.input, layer.shapes.output, options.groups);
+  const bool stored = request.dtype == DataType::fp32;  // else results are read again at once, and rounded
+  layer.forward.stream = stored && !layer.relu && streams<float>(request, layer.shapes.output);
   layer.taps = layer.forward.grids.taps.size();
   if (request.input_gradient) {
     layer.backward =
         blocked_grids(backward_taps(layer.shapes), layer.shapes.output, layer.shapes.input, options.groups);
+    layer.backward.stream = stored && streams<float>(request, layer.shapes.input);
   }
   // Transposing fewer channels costs less. Several taps require the input to be the factor.
   layer.lanes_are_inputs =
@@ -154,6 +158,7 @@ void run_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, con
            .targets = count,
            .target = pass.target + plane * target_plane * lanes,
            .target_plane = target_plane,
+           .stream = blocked.stream,
            .scratch = floats_at(memory.scratch, layer.pixels_offset)});
     }
   }

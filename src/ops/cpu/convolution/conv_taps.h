@@ -75,7 +75,7 @@ StoredPlanes<Element> planes(const Element* data, const std::uint16_t* masks, co
 /// Pixels of the grids in an array with groups of `shape`, from `channel` on.
 template <class Element>
 StoredGrid<Element> target_of(Element* data, const Shape& shape, int group, int channel,
-                              const TapGrids& grids) {
+                              const TapGrids& grids, bool stream) {
   const std::size_t row = static_cast<std::size_t>(shape.width) * lanes;
   const std::size_t plane = row * shape.height;
   return {.data = data + plane * (static_cast<std::size_t>(group) * shape.channels + channel),
@@ -83,7 +83,8 @@ StoredGrid<Element> target_of(Element* data, const Shape& shape, int group, int 
           .row = row * grids.spacing,
           .column = static_cast<std::size_t>(grids.spacing) * lanes,
           .rows = grids.rows,
-          .columns = grids.columns};
+          .columns = grids.columns,
+          .stream = stream};
 }
 
 }  // namespace lockstep::cpu

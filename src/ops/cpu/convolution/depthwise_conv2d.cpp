@@ -15,10 +15,11 @@ constexpr int band_limit = 2048;  // pixels
 /// Grids of target pixels in the form that the kernel takes.
 struct DepthwiseGrids {
   TapGrids grids;
-  TapBounds bounds;
-  int band_rows;
-  int source_rows;
-  int source_columns;
+  TapBounds bounds = {};
+  int band_rows = 0;
+  int source_rows = 0;
+  int source_columns = 0;
+  bool stream = false;  ///< whether to write target pixels by streaming stores
 };
 
 /// A depthwise convolution planned for a number of samples, with activations that are stored as `Element`.
@@ -39,7 +40,7 @@ struct DepthwiseConvLayer {
 };
 
 DepthwiseGrids depthwise_grids(TapGrids grids) {
-  DepthwiseGrids banded{std::move(grids), {}, 0, 0, 0};
+  DepthwiseGrids banded{.grids = std::move(grids)};
   if (banded.grids.phases.empty()) {
     return banded;
   }
@@ -63,8 +64,12 @@ DepthwiseConvLayer<Element> depthwise_layer(const OpRequest& request) {
   layer.shapes = {std::get<Conv2d>(request.node.operation), request.inputs[0], request.node.shape};
   layer.relu = request.node.epilogue.relu;
   layer.forward = depthwise_grids(forward_taps(layer.shapes));
+  layer.forward.stream = !layer.relu && streams<Element>(request, layer.shapes.output);
   if (request.input_gradient) {
     layer.backward = depthwise_grids(backward_taps(layer.shapes));
+    // Pixels of bf16 are half a cache line: with a stride, only half of each would be written.
+    const bool whole_lines = layer.shapes.options.stride == 1 || std::is_same_v<Element, float>;
+    layer.backward.stream = whole_lines && streams<Element>(request, layer.shapes.input);
   }
   return layer;
 }
@@ -122,7 +127,7 @@ void forward(const DepthwiseConvLayer<Element>& layer, const NodeMemory<Element>
                 planes(memory.inputs[0], nullptr, layer.shapes.input, group, 0, layer.shapes.input.channels),
                 0, memory);
     task.bias = memory.parameters[1];
-    task.target = target_of(memory.output, output, group, 0, layer.forward.grids);
+    task.target = target_of(memory.output, output, group, 0, layer.forward.grids, layer.forward.stream);
     layer.kernels->conv(task);
   }
   if (layer.relu) {
@@ -156,8 +161,8 @@ void backward_data(const DepthwiseConvLayer<Element>& layer, const NodeMemory<El
     const StoredPlanes<Element> grad =
         planes(memory.grad_output, masks_of(layer, memory), output, group, channels.first, channels.count);
     DepthwiseConv<Element> task = task_of(layer, layer.backward, grad, channels.first, memory);
-    task.target =
-        target_of(memory.grad_inputs[0], layer.shapes.input, group, channels.first, layer.backward.grids);
+    task.target = target_of(memory.grad_inputs[0], layer.shapes.input, group, channels.first,
+                            layer.backward.grids, layer.backward.stream);
     layer.kernels->conv(task);
   }
 }

@@ -178,12 +178,13 @@ Line line_of(const Task& task, int channel) {
 template <class Element, ActivationKind ACTIVATION, bool RESIDUAL>
 void normalize(const BatchNormForward<Element>& task, int channel) {
   const Line line = line_of(task, channel);
+  const bool stream = task.shape.stream;
   for_each_vector(task.shape, channel, [&](std::size_t at, Mask) HWY_ATTR {
     Vector v = line.at(task.input + at);
     if constexpr (RESIDUAL) {
       v = hn::Add(v, load(task.residual + at));
     }
-    store(activate<ACTIVATION>(v), task.output + at);
+    store(activate<ACTIVATION>(v), task.output + at, stream);
   });
 }
 
@@ -211,15 +212,12 @@ void differentiate(const BatchNormBackward<Element>& task, int channel) {
   double sums[2] = {0.0, 0.0};  // of dy and dy (x - mean)
   reduce_channel<2>(shape, channel, sums, [&](Vector* s, std::size_t at, Mask) HWY_ATTR {
     const Vector grad = grad_at(at);
-    if constexpr (RESIDUAL == Residual::with_gradient) {
-      store(grad, task.grad_residual + at);
-    }
     s[0] = hn::Add(s[0], grad);
     s[1] = hn::MulAdd(grad, hn::Sub(load(x + at), mean), s[1]);
   });
   task.grad_bias[channel] = static_cast<float>(sums[0]);
   task.grad_weight[channel] = static_cast<float>(sums[1] * static_cast<double>(inverse));
-  if (task.grad_input == nullptr) {
+  if (RESIDUAL != Residual::with_gradient && task.grad_input == nullptr) {
     return;
   }
   const float scale = task.weight[channel] * inverse;
@@ -227,15 +225,15 @@ void differentiate(const BatchNormBackward<Element>& task, int channel) {
   const Vector factor = hn::Set(floats, scale);
   const Vector slope = hn::Set(floats, -scale * static_cast<float>(sums[1] * square / elements(shape)));
   const Vector shift = hn::Set(floats, -scale * static_cast<float>(sums[0] / elements(shape)));
+  const bool stream = shape.stream;
   for_each_vector(shape, channel, [&](std::size_t at, Mask mask) HWY_ATTR {
-    Vector grad;
+    const Vector grad = grad_at(at);
     if constexpr (RESIDUAL == Residual::with_gradient) {
-      grad = load(task.grad_residual + at);
-    } else {
-      grad = grad_at(at);
+      store(grad, task.grad_residual + at, stream);
+      if (task.grad_input == nullptr) return;
     }
     const Vector linear = hn::MulAdd(hn::Sub(load(x + at), mean), slope, shift);
-    store(hn::IfThenElseZero(mask, hn::MulAdd(grad, factor, linear)), task.grad_input + at);
+    store(hn::IfThenElseZero(mask, hn::MulAdd(grad, factor, linear)), task.grad_input + at, stream);
   });
 }
 

@@ -13,6 +13,7 @@ struct BatchNormShape {
   int samples;
   int channels;
   std::size_t plane;  ///< pixels of a channel
+  bool stream;        ///< whether to write outputs and gradients of inputs by streaming stores
 };
 
 /// output = activation((input - mean) * inverse_deviation * weight + bias + residual) per channel. Sums of a

@@ -33,6 +33,19 @@ HWY_INLINE void store(Vector v, Bfloat16* to) {
   hn::StoreU(hn::TruncateTo(halves, round_to_upper(v)), halves, reinterpret_cast<std::uint16_t*>(to));
 }
 
+/// A streaming (non-temporal) store if `stream`, which bypasses the caches; `to` is aligned to the stored
+/// vector. Worth it only if the other stores to a cache line follow at once. The thread must call
+/// hwy::FlushStream() before others read.
+HWY_INLINE void store(Vector v, float* to, bool stream) {
+  if (!stream) return store(v, to);
+  hn::Stream(v, floats, to);
+}
+HWY_INLINE void store(Vector v, Bfloat16* to, bool stream) {
+  constexpr hn::Rebind<std::uint16_t, Floats> halves;
+  if (!stream) return store(v, to);
+  hn::Stream(hn::TruncateTo(halves, round_to_upper(v)), halves, reinterpret_cast<std::uint16_t*>(to));
+}
+
 /// Floats rounded to bf16.
 HWY_INLINE Vector rounded(Vector v) { return hn::BitCast(floats, hn::ShiftLeft<16>(round_to_upper(v))); }
 

@@ -1,6 +1,7 @@
 #include "ops/cpu/convolution/kernels/blocked_conv.h"
 
 #include "ops/cpu/convolution/kernels/region.h"
+#include "ops/cpu/kernels/storage.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -20,6 +21,7 @@ struct Tile {
   int depth;                   ///< sources x taps
   int outputs;                 ///< existing ones, at most OB
   bool first;                  ///< whether sums start from the bias, not from the target
+  bool stream;                 ///< whether to write the results by streaming stores
 };
 
 template <int OB, int P>
@@ -55,7 +57,7 @@ HWY_NOINLINE void output_tile(const Tile& task) {
   LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
     if (o < task.outputs) {
       LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) {
-        hn::Store(sum[o][p], floats, task.target + task.offsets[p] + o * task.target_plane);
+        store(sum[o][p], task.target + task.offsets[p] + o * task.target_plane, task.stream);
       }
     }
   }
@@ -186,6 +188,8 @@ void outputs_of_tile(const BlockedConv& task, const PixelBlock& block, const Cha
   tile.target_plane = pixels(task.target_plane);
   tile.depth = sources.count * task.taps;
   tile.first = sources.first == 0;
+  // Where a pixel has several vectors, they are written far apart.
+  tile.stream = task.stream && parts == 1 && sources.count == task.source.channels;
   tile.pixel = task.scratch + pixels(static_cast<std::size_t>(begin) * tile.depth);
   const int calls = (outputs.count + tile_outputs - 1) / tile_outputs * parts;
   const int channels = (sources.count + calls - 1) / calls;

@@ -58,6 +58,7 @@ struct StoredGrid {
   std::size_t column;  ///< stride of grid columns
   int rows;            ///< maximum of the phases
   int columns;         ///< maximum of the phases
+  bool stream;         ///< whether to write pixels by streaming stores
 };
 
 /// Sizes of blocks. They do not affect the bits of results.
@@ -94,6 +95,7 @@ struct BlockedConv {
   int targets;
   float* target;             ///< [target][pixel of a plane][16]
   std::size_t target_plane;  ///< pixels of a plane
+  bool stream;               ///< whether to write targets by streaming stores
   float* scratch;            ///< blocking's pixels * sources * taps * 16 floats
 };
 

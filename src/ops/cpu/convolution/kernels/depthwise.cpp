@@ -23,6 +23,7 @@ HWY_NOINLINE void tile(const DepthwiseConv<Element>& task, const ConvPhase& phas
   const std::size_t step = pixels(task.step);
   const ConvTap* taps = task.taps + phase.first_tap;
   Vector sum[P];
+  const bool stream = task.target.stream && parts == 1;  // several parts of a pixel are written far apart
   LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { sum[p] = hn::Set(floats, bias); }
   for (int t = 0; t < phase.tap_count; ++t) {
     const float* x = source + tap_offset(task, taps[t]);
@@ -31,7 +32,7 @@ HWY_NOINLINE void tile(const DepthwiseConv<Element>& task, const ConvPhase& phas
       sum[p] = hn::MulAdd(hn::Load(floats, x + p * step), factor, sum[p]);
     }
   }
-  LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { store(sum[p], target + p * task.target.column); }
+  LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { store(sum[p], target + p * task.target.column, stream); }
 }
 
 /// Computes grid row `row` of a band for one part of the images. Computes some pixels twice to cover a
