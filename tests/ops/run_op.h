@@ -30,7 +30,7 @@ struct OpResults {
   }
 };
 
-/// How an operation is planned and run.
+/// Settings of run_op().
 struct OpRun {
   int planned = 0;  ///< number of samples to plan for; 0: as in its values
   int position = 0;

@@ -188,7 +188,7 @@ void outputs_of_tile(const BlockedConv& task, const PixelBlock& block, const Cha
   tile.target_plane = pixels(task.target_plane);
   tile.depth = sources.count * task.taps;
   tile.first = sources.first == 0;
-  // Where a pixel has several vectors, they are written far apart.
+  // Several vectors of a pixel would be written far apart: no whole cache line at once.
   tile.stream = task.stream && parts == 1 && sources.count == task.source.channels;
   tile.pixel = task.scratch + pixels(static_cast<std::size_t>(begin) * tile.depth);
   const int calls = (outputs.count + tile_outputs - 1) / tile_outputs * parts;
