@@ -82,7 +82,7 @@ class GraphWalk {
 
   enum class Direction { forward, backward, recompute };
 
-  /// View of a node's memory, without gradients. Nodes that are computed again have no scratch memory.
+  /// View of a node's memory, without gradients.
   template <class AnyPass>
   auto node_memory(const AnyPass& pass, std::size_t i, Direction direction = Direction::forward) const {
     const bool forward = direction == Direction::forward;
@@ -102,9 +102,9 @@ class GraphWalk {
     }
     memory.output = place(i);
     memory.saved = block(pass.workspace, own.saved);
-    if (direction != Direction::recompute) {
-      memory.scratch = block(pass.workspace, forward ? own.scratch : own.scratch_in_backward);
-    }
+    memory.scratch = block(pass.workspace, direction == Direction::recompute ? own.scratch_in_recompute
+                                           : forward                         ? own.scratch
+                                                                             : own.scratch_in_backward);
     memory.ids = pass.batch.ids;
     memory.random = pass.batch.random;
     plan().add_to(memory, pass, i);

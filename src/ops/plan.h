@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-/// Maximum number of parameters of an operation.
-constexpr std::size_t max_parameters = 4;
+/// Maximum number of parameters of an operation, or of several that a device runs as one.
+constexpr std::size_t max_parameters = 12;
 
 /// Sums over the samples of one micro-batch.
 using LeafResult = LossSums;

@@ -184,6 +184,10 @@ void add_scratch(const Timeline& time, const PlanOptions& options, const Gradien
     most = std::max(most, scratch);
     if (options.nodes_apart) continue;
     blocks.add_if_any(scratch, id, id, &layout.nodes[i].scratch);
+    if (time.recomputed_before(id) > 0) {
+      const int step = time.backward(time.recomputed_before(id));
+      blocks.add_if_any(scratch, step, step, &layout.nodes[i].scratch_in_recompute);
+    }
     if (!flow.needed[i]) continue;
     blocks.add_if_any(scratch, time.backward(id), time.backward(id), &layout.nodes[i].scratch_in_backward);
   }

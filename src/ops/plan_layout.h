@@ -88,6 +88,7 @@ struct WorkspaceLayout {
     std::size_t prepared = none;
     std::size_t scratch = none;
     std::size_t scratch_in_backward = none;
+    std::size_t scratch_in_recompute = none;
   };
   std::vector<Node> nodes;
   /// By node: nodes to be computed again, in this order, before its backward.

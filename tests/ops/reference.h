@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "ops/plan.h"
 #include "ops/tensor.h"
 
 /// Plain implementations of all operations in double precision. reference_test.cpp checks their gradients by
 /// finite differences.
 namespace lockstep::test {
 
-using Parameters = std::array<std::vector<double>, 4>;
+using Parameters = std::array<std::vector<double>, max_parameters>;
 using Tensors = std::array<Tensor, max_inputs>;
 
 /// Calls visit(sample, channel, row, column).

@@ -53,7 +53,7 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
                          .level = level,
                          .position = run.position,
                          .dtype = dtype};
-  if (run.stream) request.stream_above = 0;
+  if (run.stream) request.stream_above = {0, 0};
   cpu::Op op = op_case.winograd ? plan_winograd(request) : plan_op(request);
   if (op_case.winograd && dtype == DataType::bf16) op = widened(request, std::move(op));
   const auto stored = [dtype](Lanes floats) {

@@ -15,7 +15,8 @@ struct BatchNormLayer {
   bool add;
   ActivationKind activation;
   bool training;
-  bool stream;
+  bool stream_output;
+  bool stream_gradients;  ///< of the inputs
 };
 
 /// Statistics of each channel, saved by forward.
@@ -32,19 +33,20 @@ Saved saved_of(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& 
 }
 
 template <class Element>
-BatchNormShape shape_of(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory) {
+BatchNormShape shape_of(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory,
+                        bool stream) {
   return {.groups = groups_of(memory.samples),
           .samples = memory.samples,
           .channels = layer.channels,
           .plane = layer.plane,
-          .stream = layer.stream};
+          .stream = stream};
 }
 
 /// `measures`: whether the statistics are computed and saved, not read.
 template <class Element>
 void normalize(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory, bool measures) {
   const Saved saved = saved_of(layer, memory);
-  layer.functions->forward({.shape = shape_of(layer, memory),
+  layer.functions->forward({.shape = shape_of(layer, memory, layer.stream_output),
                             .training = measures,
                             .activation = layer.activation,
                             .eps = layer.eps,
@@ -84,7 +86,7 @@ template <class Element>
 void backward(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory) {
   const Saved saved = saved_of(layer, memory);
   observe(layer, memory, saved);
-  layer.functions->backward({.shape = shape_of(layer, memory),
+  layer.functions->backward({.shape = shape_of(layer, memory, layer.stream_gradients),
                              .activation = layer.activation,
                              .input = memory.inputs[0],
                              .output = layer.add ? memory.output : nullptr,
@@ -117,7 +119,8 @@ Op plan_batch_norm(const BatchNorm2d& norm, const OpRequest& request) {
       .add = request.node.epilogue.add,
       .activation = activation_of(request.node.epilogue),
       .training = request.training,
-      .stream = streams<Element>(request, shape)};
+      .stream_output = streams_output<Element>(request),
+      .stream_gradients = streams_grad_input<Element>(request)};
   Op op = op_of<Element>(layer);
   op.saved_bytes = 3 * static_cast<std::size_t>(layer.channels) * sizeof(float);
   op.recompute = [layer](const NodeMemory<Element>& memory) { normalize(layer, memory, false); };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ops/cpu/channel_chain.h"
 #include "ops/cpu/kernels/conversion.h"
 #include "ops/cpu/kernels/elementwise.h"
 #include "ops/cpu/widened_op.h"
@@ -21,7 +22,18 @@ void fill_lanes(int samples, Value missing, Value* values) {
 
 Op plan_op(const OpRequest& request) {
   Op op = std::visit([&](const auto& options) { return plan(options, request); }, request.node.operation);
+  if (request.node.zero_bias_gradient) op = with_zero_bias_gradient(request, std::move(op));
   return request.dtype == DataType::bf16 && !op.takes_bf16 ? widened(request, std::move(op)) : op;
+}
+
+Op with_zero_bias_gradient(const OpRequest& request, Op op) {
+  op.backward = [backward = std::move(op.backward),
+                 channels = request.node.shape.channels](AnyMemory memory) {
+    std::fill_n(memory.grad_parameters[1], channels, 0.0F);
+    memory.grad_parameters[1] = nullptr;
+    backward(memory);
+  };
+  return op;
 }
 
 /// Plans nothing: the input is loaded, not computed.
@@ -29,17 +41,32 @@ Op plan(const Input& /*options*/, const OpRequest& /*request*/) { return {}; }
 
 CpuPlan::CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Level level,
                  DataType dtype)
-    : GraphWalk(graph, layout, options), level_(level), dtype_(dtype) {
+    : CpuPlan(graph,
+              options.nodes_apart ? std::vector<NodeRange>()
+                                  : find_chains(graph, trace_gradients(graph, options), options.samples),
+              layout, options, level, dtype) {}
+
+CpuPlan::CpuPlan(const Graph& graph, const std::vector<NodeRange>& chains, const ArenaLayout& layout,
+                 const PlanOptions& options, Level level, DataType dtype)
+    : GraphWalk(with_chains(graph, chains), layout, options), level_(level), dtype_(dtype) {
+  auto chain = chains.begin();
   for (const GraphNode& node : graph_.nodes) {
-    const auto position = static_cast<int>(ops_.size());
-    ops_.push_back(plan_op({.node = node,
+    const std::size_t position = ops_.size();
+    const OpRequest request{.node = node,
                             .inputs = input_shapes(graph_, node),
                             .samples = options_.samples,
                             .training = options_.training,
                             .input_gradient = flow_.needed_by_any(node.inputs),
                             .level = level,
-                            .position = position,
-                            .dtype = dtype}));
+                            .position = static_cast<int>(position),
+                            .dtype = dtype};
+    if (chain == chains.end() || position < chain->begin) {
+      ops_.push_back(plan_op(request));
+    } else if (position + 1 < chain->end) {
+      ops_.emplace_back();
+    } else {
+      ops_.push_back(plan_chain(graph, *chain++, request, flow_.needed[position]));
+    }
   }
   const Shape& logits = graph_.nodes[at(graph_.output)].shape;
   loss_ = plan_loss(logits, options, level);

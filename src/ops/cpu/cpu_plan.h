@@ -40,6 +40,9 @@ class CpuPlan : public GraphWalk<CpuPlan> {
 
  private:
   friend GraphWalk<CpuPlan>;
+  CpuPlan(const Graph& graph, const std::vector<NodeRange>& chains, const ArenaLayout& layout,
+          const PlanOptions& options, Level level, DataType dtype);
+
   using Element = void;
   using OpMemory = AnyMemory;
   using LossMemory = LossTensors<void>;
@@ -52,11 +55,7 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   void recompute(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
     ops_[node].recompute(memory);
   }
-  void run_backward(const Pass& pass, std::size_t node, AnyMemory memory) const {
-    if (graph_.nodes[node].zero_bias_gradient) {
-      clear(pass, memory.grad_parameters[1], static_cast<std::size_t>(graph_.nodes[node].shape.channels));
-      memory.grad_parameters[1] = nullptr;
-    }
+  void run_backward(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
     ops_[node].backward(memory);
   }
   void run_loss(const Pass& /*pass*/, const LossMemory& memory) const { loss_(memory); }

@@ -43,8 +43,8 @@ struct Op {
   bool multiplies_bf16 = false;  ///< whichever instructions compute the products
   std::function<void(const AnyMemory&)> forward;
   std::function<void(const AnyMemory&)> backward;
-  /// Writes the output of forward once more, in backward, from inputs, parameters and saved memory; gets no
-  /// scratch memory. Null: that would take long.
+  /// Writes the output of forward once more, in backward, from inputs, parameters and saved memory. Null:
+  /// that would take long.
   std::function<void(const AnyMemory&)> recompute;
 };
 
@@ -80,21 +80,36 @@ struct OpRequest {
   Level level;
   int position = 0;                 ///< position of the node in the graph
   DataType dtype = DataType::fp32;  ///< of stored activations: fp32 or bf16
-  /// Larger results, in bytes, may be written by streaming stores: other data replace them in the caches
-  /// before they are read. From 24 to 40 MB it depends on what else a step moves; see docs/performance.md.
-  std::size_t stream_above = std::size_t{24} << 20;
+  /// Larger results, in bytes, may be written by streaming stores, which do not read a cache line from memory
+  /// before they overwrite it.
+  struct StreamAbove {
+    std::size_t output;
+    std::size_t grad_inputs;
+  };
+  /// Other data replace larger results in the caches before they are read. From 24 to 40 MB it depends on
+  /// what else a step moves; see docs/performance.md.
+  StreamAbove stream_above = {std::size_t{24} << 20, std::size_t{24} << 20};
 };
 
-/// Whether to write results of the shape by streaming stores, which do not read a cache line from memory
-/// before they overwrite it.
+/// Bytes of a value of the shape, stored as `Element`.
 template <class Element>
-bool streams(const OpRequest& request, const Shape& shape) {
-  const std::size_t values = shape.size() * lanes * static_cast<std::size_t>(groups_of(request.samples));
-  return values * sizeof(Element) > request.stream_above;
+std::size_t stored_bytes(const OpRequest& request, const Shape& shape) {
+  return shape.size() * lanes * static_cast<std::size_t>(groups_of(request.samples)) * sizeof(Element);
+}
+/// Whether to write the output, or the gradient of the first input, by streaming stores.
+template <class Element>
+bool streams_output(const OpRequest& request) {
+  return stored_bytes<Element>(request, request.node.shape) > request.stream_above.output;
+}
+template <class Element>
+bool streams_grad_input(const OpRequest& request) {
+  return stored_bytes<Element>(request, request.inputs[0]) > request.stream_above.grad_inputs;
 }
 
 /// Plans the node's operation for activations of request.dtype.
 Op plan_op(const OpRequest& request);
+/// The operation, which writes zeros as the gradient of its bias and does not compute it.
+Op with_zero_bias_gradient(const OpRequest& request, Op op);
 
 /// Plans an operation that takes activations as they are stored, by plan(Element()).
 template <class Plan>

@@ -32,9 +32,12 @@ struct FixedNorm {
 };
 
 void prepare(const FixedNorm& norm, const OpMemory& memory) {
-  const auto& [weight, bias, mean, variance] = memory.parameters;
+  const auto& parameters = memory.parameters;
   fold_norm(memory.stream, norm.channels, norm.eps,
-            {.weight = weight, .bias = bias, .running_mean = mean, .running_variance = variance},
+            {.weight = parameters[0],
+             .bias = parameters[1],
+             .running_mean = parameters[2],
+             .running_variance = parameters[3]},
             norm.scale_in(memory.prepared), norm.shift_in(memory.prepared));
 }
 

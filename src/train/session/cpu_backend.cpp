@@ -99,7 +99,9 @@ class CpuCompiledGraph final : public CompiledGraph {
  public:
   CpuCompiledGraph(Device& device, const Graph& graph, const ArenaLayout& layout, const PlanOptions& options,
                    cpu::Level level, DataType dtype)
-      : device_(device), plan_(graph, layout, options, level, dtype) {}
+      : device_(device),
+        gradients_(trace_gradients(graph, options)),
+        plan_(graph, layout, options, level, dtype) {}
   std::size_t runners(const Loader& /*loader*/, std::uint32_t /*leaves*/) override {
     return device_.streams().size();
   }
@@ -107,7 +109,7 @@ class CpuCompiledGraph final : public CompiledGraph {
     check_workspaces(loader.micro_batch());
     return std::make_unique<CpuLeafRunner>(device_, plan_, loader);
   }
-  GradientFlow gradients() const override { return plan_.gradients(); }
+  GradientFlow gradients() const override { return gradients_; }
   std::vector<NodeTraffic> traffic() const override { return plan_.traffic(); }
   bool multiplies_bf16(std::size_t node) const override { return plan_.multiplies_bf16(node); }
 
@@ -126,6 +128,7 @@ class CpuCompiledGraph final : public CompiledGraph {
   }
 
   Device& device_;
+  GradientFlow gradients_;
   cpu::CpuPlan plan_;
 };
 

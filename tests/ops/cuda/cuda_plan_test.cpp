@@ -220,6 +220,7 @@ void PrintTo(const Backend& each, std::ostream* stream) { *stream << each.name; 
 class Plans : public ::testing::TestWithParam<Backend> {};
 INSTANTIATE_TEST_SUITE_P(Backends, Plans,
                          ::testing::Values(Backend{"Cpu", std::nullopt, 18},
+                                           Backend{"CpuInChains", std::nullopt, 16},
                                            Backend{"Fp32", cuda::Type::fp32, full},
                                            Backend{"Bf16", cuda::Type::bf16, full}),
                          [](const auto& row) { return row.param.name; });

@@ -99,12 +99,12 @@ BlockedConvLayer blocked_layer(const OpRequest& request) {
   layer.forward =
       blocked_grids(forward_taps(layer.shapes), layer.shapes.input, layer.shapes.output, options.groups);
   const bool stored = request.dtype == DataType::fp32;  // else results are read again at once, and rounded
-  layer.forward.stream = stored && !layer.relu && streams<float>(request, layer.shapes.output);
+  layer.forward.stream = stored && !layer.relu && streams_output<float>(request);
   layer.taps = layer.forward.grids.taps.size();
   if (request.input_gradient) {
     layer.backward =
         blocked_grids(backward_taps(layer.shapes), layer.shapes.output, layer.shapes.input, options.groups);
-    layer.backward.stream = stored && streams<float>(request, layer.shapes.input);
+    layer.backward.stream = stored && streams_grad_input<float>(request);
   }
   // Transposing fewer channels costs less. Several taps require the input to be the factor.
   layer.lanes_are_inputs =

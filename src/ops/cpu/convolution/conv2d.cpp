@@ -219,9 +219,8 @@ Op plan(const Conv2d& options, const OpRequest& request) {
   if (suits_bf16_product(request)) {
     return plan_bf16_product_conv2d(request);
   }
-  const bool depthwise = options.groups > 1 && options.groups == request.inputs[0].channels &&
-                         options.groups == request.node.shape.channels;
-  return depthwise ? plan_depthwise_conv2d(request) : plan_blocked_conv2d(request);
+  return is_depthwise(options, request.inputs[0], request.node.shape) ? plan_depthwise_conv2d(request)
+                                                                      : plan_blocked_conv2d(request);
 }
 
 }  // namespace lockstep::cpu

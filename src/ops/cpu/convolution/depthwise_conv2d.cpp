@@ -64,12 +64,12 @@ DepthwiseConvLayer<Element> depthwise_layer(const OpRequest& request) {
   layer.shapes = {std::get<Conv2d>(request.node.operation), request.inputs[0], request.node.shape};
   layer.relu = request.node.epilogue.relu;
   layer.forward = depthwise_grids(forward_taps(layer.shapes));
-  layer.forward.stream = !layer.relu && streams<Element>(request, layer.shapes.output);
+  layer.forward.stream = !layer.relu && streams_output<Element>(request);
   if (request.input_gradient) {
     layer.backward = depthwise_grids(backward_taps(layer.shapes));
     // Pixels of bf16 are half a cache line: with a stride, only half of each would be written.
     const bool whole_lines = layer.shapes.options.stride == 1 || std::is_same_v<Element, float>;
-    layer.backward.stream = whole_lines && streams<Element>(request, layer.shapes.input);
+    layer.backward.stream = whole_lines && streams_grad_input<Element>(request);
   }
   return layer;
 }

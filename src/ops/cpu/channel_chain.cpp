@@ -1,0 +1,292 @@
+#include "ops/cpu/channel_chain.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "ops/cpu/convolution/conv2d.h"
+
+namespace lockstep::cpu {
+namespace {
+
+/// Limit for the values and gradients of the channels that a chain works on at a time, unless a single
+/// channel has more: part of a second-level cache.
+constexpr std::size_t bytes_at_once = std::size_t{512} << 10;
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+bool is_by_channel(const Graph& graph, const GraphNode& node) {
+  if (node.inputs.size() != 1) return false;
+  const Shape& input = graph.nodes[at(node.inputs[0])].shape;
+  if (const auto* const conv = std::get_if<Conv2d>(&node.operation)) {
+    return is_depthwise(*conv, input, node.shape);
+  }
+  return std::holds_alternative<BatchNorm2d>(node.operation) ||
+         std::holds_alternative<Activation>(node.operation) ||
+         std::holds_alternative<MaxPool2d>(node.operation) ||
+         std::holds_alternative<AvgPool2d>(node.operation) ||
+         std::holds_alternative<AdaptiveAvgPool2d>(node.operation);
+}
+
+/// The operation of a node, planned for a few channels, and its places in the memory of the chain.
+struct Link {
+  Op op;
+  std::size_t input_bytes = 0;  ///< of these channels
+  std::size_t output_bytes = 0;
+  std::size_t first_parameter = 0;  ///< among those of the chain
+  std::vector<std::size_t> parameter_sizes = {};
+  std::size_t saved = 0;  ///< offset of what it saves for the first of these channels, in saved memory
+  std::size_t saved_bytes = 0;
+  // Of the output, unless the link is the last one.
+  bool kept = false;            ///< whether it is in saved memory, with all channels; else in scratch memory
+  bool recomputed = false;      ///< whether backward computes it once more
+  std::size_t output = 0;       ///< offset
+  std::size_t grad_output = 0;  ///< offset in scratch memory
+};
+
+const std::byte* moved(const void* memory, std::size_t bytes) {
+  return static_cast<const std::byte*>(memory) + bytes;
+}
+std::byte* moved(void* memory, std::size_t bytes) { return static_cast<std::byte*>(memory) + bytes; }
+
+class Chain {
+ public:
+  std::vector<Link> links;
+  std::size_t pieces = 0;  ///< number of times that the links run
+
+  void forward(const AnyMemory& memory) const {
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      for (std::size_t i = 0; i < links.size(); ++i) links[i].op.forward(view(memory, piece, i));
+    }
+  }
+
+  void backward(const AnyMemory& memory) const {
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      for (std::size_t i = 0; i + 1 < links.size(); ++i) {
+        if (links[i].recomputed) links[i].op.recompute(view(memory, piece, i));
+      }
+      for (std::size_t i = links.size(); i-- > 0;) backward(memory, piece, i);
+    }
+  }
+
+  /// Computes the output once more from the last value that is kept.
+  void recompute(const AnyMemory& memory) const {
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      for (std::size_t i = first_recomputed(); i < links.size(); ++i) {
+        links[i].op.recompute(view(memory, piece, i));
+      }
+    }
+  }
+  bool recomputable() const {
+    return std::all_of(links.begin() + static_cast<std::ptrdiff_t>(first_recomputed()), links.end(),
+                       [](const Link& link) { return link.op.recompute != nullptr; });
+  }
+
+ private:
+  std::size_t first_recomputed() const {
+    std::size_t first = links.size() - 1;
+    while (first > 0 && !links[first - 1].kept) --first;
+    return first;
+  }
+
+  /// A link's view of memory, without gradients.
+  AnyMemory view(const AnyMemory& memory, std::size_t piece, std::size_t i) const {
+    const Link& link = links[i];
+    AnyMemory view;
+    view.samples = memory.samples;
+    view.inputs[0] =
+        i == 0 ? moved(memory.inputs[0], piece * link.input_bytes) : output(memory, piece, i - 1);
+    view.output = output(memory, piece, i);
+    for (std::size_t k = 0; k < link.parameter_sizes.size(); ++k) {
+      view.parameters[k] = memory.parameters[link.first_parameter + k] + piece * link.parameter_sizes[k];
+    }
+    view.saved = memory.saved + link.saved + piece * link.saved_bytes;
+    view.scratch = memory.scratch;
+    return view;
+  }
+
+  std::byte* output(const AnyMemory& memory, std::size_t piece, std::size_t i) const {
+    const Link& link = links[i];
+    if (i + 1 == links.size()) return moved(memory.output, piece * link.output_bytes);
+    return link.kept ? memory.saved + link.output + piece * link.output_bytes : memory.scratch + link.output;
+  }
+
+  void backward(const AnyMemory& memory, std::size_t piece, std::size_t i) const {
+    const Link& link = links[i];
+    AnyMemory own = view(memory, piece, i);
+    own.grad_output = i + 1 == links.size() ? moved(memory.grad_output, piece * link.output_bytes)
+                                            : memory.scratch + link.grad_output;
+    if (i > 0) {
+      own.grad_inputs[0] = memory.scratch + links[i - 1].grad_output;
+    } else if (memory.grad_inputs[0] != nullptr) {
+      own.grad_inputs[0] = moved(memory.grad_inputs[0], piece * link.input_bytes);
+    }
+    for (std::size_t k = 0; k < link.parameter_sizes.size(); ++k) {
+      own.grad_parameters[k] =
+          memory.grad_parameters[link.first_parameter + k] + piece * link.parameter_sizes[k];
+    }
+    link.op.backward(own);
+  }
+};
+
+/// The node with `channels` of its channels.
+GraphNode with_channels(GraphNode node, int channels) {
+  node.shape.channels = channels;
+  if (auto* const conv = std::get_if<Conv2d>(&node.operation)) conv->channels = conv->groups = channels;
+  return node;
+}
+
+/// Largest divisor of the channels with which the values of the chain and their gradients fit.
+int channels_at_once(const Graph& graph, NodeRange chain, const OpRequest& request) {
+  std::size_t pixels = 0;
+  const int channels = request.node.shape.channels;
+  for (std::size_t i = chain.begin; i < chain.end; ++i) {
+    pixels += graph.nodes[i].shape.size() / at(channels);
+  }
+  const std::size_t bytes =
+      2 * pixels * lanes * (request.dtype == DataType::bf16 ? sizeof(Bfloat16) : sizeof(float));
+  int most = std::clamp(static_cast<int>(bytes_at_once / bytes), 1, channels);
+  while (channels % most != 0) --most;
+  return most;
+}
+
+std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+Op plan_depthwise(const OpRequest& request) {
+  Op op = plan_depthwise_conv2d(request);
+  return request.node.zero_bias_gradient ? with_zero_bias_gradient(request, std::move(op)) : op;
+}
+
+/// Plans the links, for `at_once` channels.
+std::vector<Link> plan_links(const Graph& graph, NodeRange chain, const OpRequest& request, bool backward,
+                             int at_once) {
+  constexpr std::size_t never = static_cast<std::size_t>(-1);
+  const std::size_t element = request.dtype == DataType::bf16 ? sizeof(Bfloat16) : sizeof(float);
+  const auto bytes_of = [&](const Shape& shape) { return shape.size() * lanes * element; };
+  const auto streamed_above = [&](const Shape& whole, std::size_t limit) {
+    return bytes_of(whole) > limit ? 0 : never;
+  };
+  std::vector<Link> links;
+  std::size_t parameters = 0;
+  for (std::size_t i = chain.begin; i < chain.end; ++i) {
+    const GraphNode& whole = graph.nodes[i];
+    const GraphNode node = with_channels(whole, at_once);
+    const bool first = i == chain.begin, last = i + 1 == chain.end;
+    OpRequest own{.node = node,
+                  .inputs = {graph.nodes[at(node.inputs[0])].shape},
+                  .samples = request.samples,
+                  .training = request.training,
+                  .input_gradient = first ? request.input_gradient : backward,
+                  .level = request.level,
+                  .position = static_cast<int>(i),
+                  .dtype = request.dtype};
+    own.stream_above = {last ? streamed_above(whole.shape, request.stream_above.output) : never,
+                        first ? streamed_above(own.inputs[0], request.stream_above.grad_inputs) : never};
+    own.inputs[0].channels = at_once;
+    const bool convolves = std::holds_alternative<Conv2d>(node.operation);
+    Link link{.op = convolves ? plan_depthwise(own) : plan_op(own),
+              .input_bytes = bytes_of(own.inputs[0]),
+              .output_bytes = bytes_of(node.shape),
+              .first_parameter = parameters};
+    for (std::size_t k = 0; k < node.parameters.size(); ++k) {
+      const int kernel = convolves && k == 0 ? std::get<Conv2d>(node.operation).kernel : 1;
+      link.parameter_sizes.push_back(at(at_once) * at(kernel) * at(kernel));
+    }
+    parameters += node.parameters.size();
+    links.push_back(std::move(link));
+  }
+  return links;
+}
+
+/// Decides which outputs backward needs, and which of them are kept or computed once more. Returns whether
+/// backward reads the chain's input.
+bool choose_kept(std::vector<Link>& links) {
+  bool needed = false;
+  for (std::size_t i = links.size() - 1; i-- > 0;) {
+    Link& link = links[i];
+    needed = needed || link.op.backward_reads_output || links[i + 1].op.backward_reads_inputs > 0;
+    link.recomputed = needed && link.op.recompute != nullptr;
+    link.kept = needed && !link.recomputed;
+    needed = link.recomputed;
+  }
+  return needed || links[0].op.backward_reads_inputs > 0;
+}
+
+}  // namespace
+
+std::vector<NodeRange> find_chains(const Graph& graph, const GradientFlow& flow, int samples) {
+  std::vector<NodeRange> chains;
+  if (samples > lanes) return chains;
+  std::size_t parameters = 0;
+  for (std::size_t i = 1; i < graph.nodes.size(); ++i) {
+    const GraphNode& node = graph.nodes[i];
+    if (!is_by_channel(graph, node)) continue;
+    const auto before = static_cast<int>(i) - 1;
+    const bool continues = !chains.empty() && chains.back().end == i && node.inputs[0] == before &&
+                           graph.output != before && graph.readers_of(before).size() == 1 &&
+                           flow.needed[i - 1] == flow.needed[i] &&
+                           parameters + node.parameters.size() <= max_parameters;
+    if (continues) {
+      chains.back().end = i + 1;
+      parameters += node.parameters.size();
+    } else {
+      chains.push_back({i, i + 1});
+      parameters = node.parameters.size();
+    }
+  }
+  std::erase_if(chains, [](const NodeRange& chain) { return chain.end - chain.begin < 2; });
+  return chains;
+}
+
+Graph with_chains(Graph graph, const std::vector<NodeRange>& chains) {
+  for (const NodeRange& chain : chains) {
+    GraphNode& whole = graph.nodes[chain.end - 1];
+    whole.inputs = graph.nodes[chain.begin].inputs;
+    std::vector<int> parameters;
+    for (std::size_t i = chain.begin; i < chain.end; ++i) {
+      std::ranges::copy(graph.nodes[i].parameters, std::back_inserter(parameters));
+    }
+    for (std::size_t i = chain.begin; i + 1 < chain.end; ++i) {
+      graph.nodes[i].inputs.clear();
+      graph.nodes[i].parameters.clear();
+      graph.nodes[i].shape.channels = 0;
+    }
+    whole.parameters = std::move(parameters);
+  }
+  return graph;
+}
+
+Op plan_chain(const Graph& graph, NodeRange nodes, const OpRequest& request, bool backward) {
+  const int at_once = channels_at_once(graph, nodes, request);
+  auto chain = std::make_shared<Chain>();
+  chain->links = plan_links(graph, nodes, request, backward, at_once);
+  chain->pieces = at(request.node.shape.channels / at_once);
+  std::vector<Link>& links = chain->links;
+  const bool reads_input = backward && choose_kept(links);
+  Op op;
+  op.backward_reads_inputs = reads_input ? 1 : 0;
+  op.backward_reads_output = links.back().op.backward_reads_output;
+  op.takes_bf16 = request.dtype == DataType::bf16;
+  for (const Link& link : links) {
+    op.scratch_bytes = std::max(op.scratch_bytes, round_up(link.op.scratch_bytes));
+  }
+  const auto place = [](std::size_t& total, std::size_t bytes) {
+    return std::exchange(total, total + round_up(bytes));
+  };
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    Link& link = links[i];
+    link.saved_bytes = round_up(link.op.saved_bytes);
+    link.saved = place(op.saved_bytes, link.saved_bytes * chain->pieces);
+    if (i + 1 == links.size()) continue;
+    link.output = link.kept ? place(op.saved_bytes, link.output_bytes * chain->pieces)
+                            : place(op.scratch_bytes, link.output_bytes);
+    if (backward) link.grad_output = place(op.scratch_bytes, link.output_bytes);
+  }
+  op.forward = [chain](const AnyMemory& memory) { chain->forward(memory); };
+  op.backward = [chain](const AnyMemory& memory) { chain->backward(memory); };
+  if (chain->recomputable()) op.recompute = [chain](const AnyMemory& memory) { chain->recompute(memory); };
+  return op;
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,157 @@
+#include "ops/cpu/channel_chain.h"
+
+#include <gtest/gtest.h>
+
+#include "ops/run_network.h"
+
+namespace lockstep::test {
+namespace {
+
+using cpu::find_chains;
+
+/// A network with chains, and the nodes that each of them has.
+struct ChainCase {
+  const char* name;
+  Value (*build)(Value input);  ///< returns a value that is flattened and read by a linear layer
+  std::vector<NodeRange> chains;
+};
+void PrintTo(const ChainCase& each, std::ostream* stream) { *stream << each.name; }
+
+Value depthwise(Value x, int stride, bool bias = false) {
+  const int channels = x.shape().channels;
+  return conv2d(
+      x,
+      {.channels = channels, .kernel = 3, .stride = stride, .padding = 1, .groups = channels, .bias = bias});
+}
+
+/// Node 0 is the input; ReLU and ReLU6 are fused into the batch norm before them. Images are so large that
+/// not all channels run at once.
+std::vector<ChainCase> chain_cases() {
+  return {
+      {"NormDepthwiseNorm",
+       [](Value x) {
+         x = relu6(batch_norm2d(conv2d(x, {.channels = 12, .kernel = 1})));
+         return conv2d(relu6(batch_norm2d(depthwise(x, 2))), {.channels = 3, .kernel = 1});
+       },
+       {{2, 5}}},
+      {"NormPool",
+       [](Value x) {
+         x = relu(batch_norm2d(conv2d(x, {.channels = 16, .kernel = 3, .padding = 1})));
+         return conv2d(max_pool2d(x, {.kernel = 3, .stride = 2, .padding = 1}), {.channels = 4, .kernel = 1});
+       },
+       {{2, 4}}},
+      {"FromTheInputToTheOutput",
+       [](Value x) { return adaptive_avg_pool2d(gelu(depthwise(batch_norm2d(x), 1, true))); },
+       {{1, 5}}},
+      {"WithBiasBeforeNorm",
+       [](Value x) {
+         x = relu(batch_norm2d(depthwise(conv2d(x, {.channels = 7, .kernel = 1}), 1, true)));
+         return conv2d(avg_pool2d(x, {.kernel = 2}), {.channels = 3, .kernel = 1});
+       },
+       {{2, 5}}},
+      {"ActivationsApart",
+       [](Value x) {
+         x = silu(batch_norm2d(conv2d(x, {.channels = 8, .kernel = 1})));
+         x = relu(max_pool2d(silu(batch_norm2d(depthwise(x, 2))), {.kernel = 2}));
+         return conv2d(x, {.channels = 3, .kernel = 1});
+       },
+       {{2, 9}}},
+      {"WithMoreParametersThanAnOperationCanHave",
+       [](Value x) {
+         for (int i = 0; i < 5; ++i) x = batch_norm2d(x);
+         return x;
+       },
+       {{1, 4}, {4, 6}}},
+      {"WithSeveralReaders",
+       [](Value x) {
+         x = batch_norm2d(conv2d(x, {.channels = 6, .kernel = 1}));
+         const Value y = depthwise(batch_norm2d(depthwise(x, 1)), 1);
+         return relu(batch_norm2d(conv2d(y, {.channels = 6, .kernel = 1}))) + depthwise(x, 1);
+       },
+       {{3, 6}}},
+  };
+}
+
+std::unique_ptr<Network> network_of(const ChainCase& each) {
+  auto network = std::make_unique<Network>(Shape{12, 26, 24});
+  network->output(linear(flatten(each.build(network->input())), 5));
+  return network;
+}
+
+class ChannelChains : public ::testing::TestWithParam<ChainCase> {};
+INSTANTIATE_TEST_SUITE_P(Table, ChannelChains, ::testing::ValuesIn(chain_cases()),
+                         [](const auto& row) { return row.param.name; });
+
+TEST_P(ChannelChains, HaveTheNodesThatTheyCan) {
+  const Graph graph = build_graph(*network_of(GetParam()));
+  const GradientFlow flow = trace_gradients(graph, {.samples = 16});
+  EXPECT_EQ(find_chains(graph, flow, 16), GetParam().chains);
+  EXPECT_TRUE(find_chains(graph, flow, 17).empty());
+}
+
+/// Operations apart from each other run on whole tensors.
+TEST_P(ChannelChains, HaveTheBitsOfTheOperationsApart) {
+  const auto network = network_of(GetParam());
+  const Graph graph = build_graph(*network);
+  const std::vector<float> parameters = first_parameters(*network);
+  for (const int samples : {16, 5}) {
+    const NetworkInputs inputs(*network, samples, 3);
+    for (const cpu::Level level : cpu::available_levels()) {
+      for (const DataType dtype : {DataType::fp32, DataType::bf16}) {
+        const std::string where = std::string(cpu::level_name(level)) + ", " + std::to_string(samples) +
+                                  (dtype == DataType::bf16 ? ", bf16" : "");
+        PlanOptions options{.samples = 16, .nodes_apart = true};
+        const NetworkResults apart =
+            NetworkOnCpu(*network, graph, options, level, dtype).run(inputs, parameters);
+        options.nodes_apart = false;
+        for (const bool recompute : {false, true}) {
+          options.recompute = recompute;
+          NetworkOnCpu chained(*network, graph, options, level, dtype);
+          const NetworkResults results = chained.run(inputs, parameters);
+          EXPECT_EQ(results.leaf.loss, apart.leaf.loss) << where;
+          EXPECT_EQ(results.predictions, apart.predictions) << where;
+          EXPECT_EQ(results.gradients, apart.gradients) << where << (recompute ? ", recomputed" : "");
+          EXPECT_TRUE(chained.stayed_inside()) << where;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ChannelChains, EvaluateAsTheOperationsApart) {
+  const auto network = network_of(GetParam());
+  const Graph graph = build_graph(*network);
+  const std::vector<float> parameters = first_parameters(*network);
+  const NetworkInputs inputs(*network, 16, 5);
+  PlanOptions options{.samples = 16, .training = false, .nodes_apart = true};
+  const NetworkResults apart = NetworkOnCpu(*network, graph, options).run(inputs, parameters);
+  options.nodes_apart = false;
+  const NetworkResults results = NetworkOnCpu(*network, graph, options).run(inputs, parameters);
+  EXPECT_EQ(results.leaf.loss, apart.leaf.loss);
+  EXPECT_EQ(results.predictions, apart.predictions);
+}
+
+/// Frozen nodes have no backward pass, so a chain has either only such nodes or none.
+TEST(ChannelChain, EndsWhereFreezingEnds) {
+  Network network({4, 8, 8});
+  network.output(linear(flatten(batch_norm2d(depthwise(batch_norm2d(network.input()), 1))), 5));
+  const Graph graph = build_graph(network);
+  std::vector<bool> frozen(network.parameters().size(), false);
+  std::fill_n(frozen.begin(), 5, true);  // the first norm, and the weight of the convolution
+  const GradientFlow flow = trace_gradients(graph, {.samples = 16, .frozen = frozen});
+  EXPECT_EQ(find_chains(graph, flow, 16), (std::vector<NodeRange>{{1, 3}}));
+}
+
+/// The first norm's output, and the gradients of it and of the convolution, have one channel at a time.
+TEST(ChannelChain, TakesLessMemory) {
+  Network network({2, 112, 112});
+  Value x = batch_norm2d(conv2d(network.input(), {.channels = 16, .kernel = 1}));
+  network.output(linear(flatten(batch_norm2d(depthwise(x, 1))), 5));
+  const Graph graph = build_graph(network);
+  const std::size_t value = std::size_t{16} * 112 * 112 * 64;
+  EXPECT_LT(2 * NetworkOnCpu(network, graph, {.samples = 16}).workspace_bytes(), 11 * value);
+  EXPECT_GT(NetworkOnCpu(network, graph, {.samples = 17}).workspace_bytes(), 2 * 5 * value);
+}
+
+}  // namespace
+}  // namespace lockstep::test
