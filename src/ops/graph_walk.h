@@ -56,7 +56,7 @@ class GraphWalk {
   template <class AnyPass>
   void walk_forward(const AnyPass& pass, NodeRange range, LeafResult* result) const {
     for (std::size_t i = std::max<std::size_t>(range.begin, 1); i < std::min(range.end, nodes()); ++i) {
-      if (graph_.nodes[i].inputs.empty()) continue;  // nothing reads this node
+      if (graph_.nodes[i].inputs.empty()) continue;  // nothing reads it, or a later node computes it
       plan().run_forward(pass, i, node_memory(pass, i));
     }
     if (range.end > nodes()) plan().run_loss(pass, loss_memory(pass, result));

@@ -40,7 +40,8 @@ struct PlanOptions {
   std::vector<bool> frozen = {};
   /// Whether results that are cheap to compute are computed again in backward instead of kept. CPU only.
   bool recompute = false;
-  bool nodes_apart = false;  ///< whether blocks of the workspace share no memory, so that nodes can run alone
+  /// Whether nodes can run alone: blocks of the workspace share no memory, and no nodes run as one.
+  bool nodes_apart = false;
 };
 
 }  // namespace lockstep

@@ -62,7 +62,7 @@ struct NodeBytes {
   std::size_t value = 0;     ///< of the result, and of its gradient
   std::size_t saved = 0;     ///< kept from forward to backward
   std::size_t prepared = 0;  ///< kept for all micro-batches of a step
-  std::size_t scratch = 0;   ///< used while it runs, forward or backward; node 0: while samples are loaded
+  std::size_t scratch = 0;   ///< used while it runs, in any direction; node 0: while samples are loaded
   std::size_t backward_reads_inputs = 0;  ///< number of its inputs, the first ones
   bool backward_reads_output = false;
   bool recomputable = false;  ///< whether its result can be computed again in backward

@@ -79,5 +79,24 @@ TEST(Traffic, CountsEachTensorOnce) {
   EXPECT_EQ(traffic[3].backward, 2 * hidden + out + 2 * matrix);
 }
 
+/// Nodes that run as one move the values before and after them, and what backward needs of those inside.
+TEST(Traffic, OfAChainIsThatOfItsLastNode) {
+  Network network({8, 4, 4});
+  const Value x = batch_norm2d(conv2d(network.input(), {.channels = 8, .kernel = 1}));
+  const Value y = batch_norm2d(conv2d(x, {.channels = 8, .kernel = 3, .padding = 1, .groups = 8}));
+  network.output(linear(flatten(y), 5));
+  const Graph graph = build_graph(network);
+  const ArenaLayout layout = layout_arena(network.parameters());
+  const auto traffic = cpu::CpuPlan(graph, layout, {.samples = 16}, cpu::best_level()).traffic();
+  const auto apart =
+      cpu::CpuPlan(graph, layout, {.samples = 16, .nodes_apart = true}, cpu::best_level()).traffic();
+  constexpr double value = 8 * 4 * 4 * 64;
+  for (const auto direction : {&NodeTraffic::forward, &NodeTraffic::backward}) {
+    EXPECT_EQ(traffic[2].*direction + traffic[3].*direction, 0.0);
+    EXPECT_GT(traffic[4].*direction, 3 * value);
+    EXPECT_LT(traffic[4].*direction, apart[2].*direction + apart[3].*direction + apart[4].*direction - value);
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::test

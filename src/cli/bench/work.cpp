@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/summary.h"
 
@@ -13,16 +14,20 @@ std::vector<NodeWork> work_of(const Network& network, const Graph& graph, const 
   const GradientFlow flow = compiled.gradients();
   const std::vector<NodeTraffic> traffic = compiled.traffic();
   std::vector<NodeWork> nodes(graph.nodes.size());
+  double forward = 0.0, backward = 0.0;  // of nodes without traffic, which run as one with a later node
   for (std::size_t node = 0; node < nodes.size(); ++node) {
     double flop = 0.0;
     for (const std::size_t layer : layers_of(graph, node)) {
       flop += 2.0 * samples * static_cast<double>(multiply_adds(network, network.layers()[layer]));
     }
-    const bool bf16 = compiled.multiplies_bf16(node);
-    nodes[node].forward = {flop, traffic[node].forward, bf16};
-    if (!flow.needed[node]) continue;
     const bool of_input = std::ranges::any_of(flow.contributions[node], &Contribution::wanted);
-    nodes[node].backward = {of_input ? 2.0 * flop : flop, traffic[node].backward, bf16};
+    forward += flop;
+    if (flow.needed[node]) backward += of_input ? 2.0 * flop : flop;
+    if (traffic[node].forward == 0.0) continue;
+    const bool bf16 = compiled.multiplies_bf16(node);
+    nodes[node].forward = {std::exchange(forward, 0.0), traffic[node].forward, bf16};
+    if (!flow.needed[node]) continue;
+    nodes[node].backward = {std::exchange(backward, 0.0), traffic[node].backward, bf16};
   }
   return nodes;
 }

@@ -10,9 +10,8 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Limit for the values and gradients of the channels that a chain works on at a time, unless a single
-/// channel has more: part of a second-level cache.
-constexpr std::size_t bytes_at_once = std::size_t{512} << 10;
+/// Limit for the values and gradients of a piece.
+constexpr std::size_t piece_limit = std::size_t{512} << 10;
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
@@ -29,20 +28,25 @@ bool is_by_channel(const Graph& graph, const GraphNode& node) {
          std::holds_alternative<AdaptiveAvgPool2d>(node.operation);
 }
 
-/// The operation of a node, planned for a few channels, and its places in the memory of the chain.
+/// A value between two operations of a chain, and its gradient.
+struct Intermediate {
+  bool kept = false;         ///< whether all channels are in saved memory; else one piece in scratch memory
+  bool recomputed = false;   ///< whether backward computes a piece once more
+  std::size_t offset = 0;    ///< in saved or scratch memory
+  std::size_t gradient = 0;  ///< offset of a piece in scratch memory
+};
+
+/// The operation of a node, planned for one piece. Sizes are those of a piece, offsets those of the first
+/// one.
 struct Link {
   Op op;
-  std::size_t input_bytes = 0;  ///< of these channels
+  std::size_t input_bytes = 0;
   std::size_t output_bytes = 0;
   std::size_t first_parameter = 0;  ///< among those of the chain
   std::vector<std::size_t> parameter_sizes = {};
-  std::size_t saved = 0;  ///< offset of what it saves for the first of these channels, in saved memory
+  std::size_t saved = 0;  ///< offset in the chain's saved memory
   std::size_t saved_bytes = 0;
-  // Of the output, unless the link is the last one.
-  bool kept = false;            ///< whether it is in saved memory, with all channels; else in scratch memory
-  bool recomputed = false;      ///< whether backward computes it once more
-  std::size_t output = 0;       ///< offset
-  std::size_t grad_output = 0;  ///< offset in scratch memory
+  Intermediate result = {};  ///< unused by the last link
 };
 
 const std::byte* moved(const void* memory, std::size_t bytes) {
@@ -50,10 +54,11 @@ const std::byte* moved(const void* memory, std::size_t bytes) {
 }
 std::byte* moved(void* memory, std::size_t bytes) { return static_cast<std::byte*>(memory) + bytes; }
 
+/// Runs its links on equal pieces of the channels, one piece after the other.
 class Chain {
  public:
   std::vector<Link> links;
-  std::size_t pieces = 0;  ///< number of times that the links run
+  std::size_t pieces = 0;
 
   void forward(const AnyMemory& memory) const {
     for (std::size_t piece = 0; piece < pieces; ++piece) {
@@ -64,7 +69,7 @@ class Chain {
   void backward(const AnyMemory& memory) const {
     for (std::size_t piece = 0; piece < pieces; ++piece) {
       for (std::size_t i = 0; i + 1 < links.size(); ++i) {
-        if (links[i].recomputed) links[i].op.recompute(view(memory, piece, i));
+        if (links[i].result.recomputed) links[i].op.recompute(view(memory, piece, i));
       }
       for (std::size_t i = links.size(); i-- > 0;) backward(memory, piece, i);
     }
@@ -86,7 +91,7 @@ class Chain {
  private:
   std::size_t first_recomputed() const {
     std::size_t first = links.size() - 1;
-    while (first > 0 && !links[first - 1].kept) --first;
+    while (first > 0 && !links[first - 1].result.kept) --first;
     return first;
   }
 
@@ -109,16 +114,18 @@ class Chain {
   std::byte* output(const AnyMemory& memory, std::size_t piece, std::size_t i) const {
     const Link& link = links[i];
     if (i + 1 == links.size()) return moved(memory.output, piece * link.output_bytes);
-    return link.kept ? memory.saved + link.output + piece * link.output_bytes : memory.scratch + link.output;
+    const Intermediate& result = link.result;
+    return result.kept ? memory.saved + result.offset + piece * link.output_bytes
+                       : memory.scratch + result.offset;
   }
 
   void backward(const AnyMemory& memory, std::size_t piece, std::size_t i) const {
     const Link& link = links[i];
     AnyMemory own = view(memory, piece, i);
     own.grad_output = i + 1 == links.size() ? moved(memory.grad_output, piece * link.output_bytes)
-                                            : memory.scratch + link.grad_output;
+                                            : memory.scratch + link.result.gradient;
     if (i > 0) {
-      own.grad_inputs[0] = memory.scratch + links[i - 1].grad_output;
+      own.grad_inputs[0] = memory.scratch + links[i - 1].result.gradient;
     } else if (memory.grad_inputs[0] != nullptr) {
       own.grad_inputs[0] = moved(memory.grad_inputs[0], piece * link.input_bytes);
     }
@@ -137,61 +144,43 @@ GraphNode with_channels(GraphNode node, int channels) {
   return node;
 }
 
-/// Largest divisor of the channels with which the values of the chain and their gradients fit.
-int channels_at_once(const Graph& graph, NodeRange chain, const OpRequest& request) {
-  std::size_t pixels = 0;
-  const int channels = request.node.shape.channels;
-  for (std::size_t i = chain.begin; i < chain.end; ++i) {
-    pixels += graph.nodes[i].shape.size() / at(channels);
-  }
-  const std::size_t bytes =
-      2 * pixels * lanes * (request.dtype == DataType::bf16 ? sizeof(Bfloat16) : sizeof(float));
-  int most = std::clamp(static_cast<int>(bytes_at_once / bytes), 1, channels);
-  while (channels % most != 0) --most;
-  return most;
-}
-
-std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 Op plan_depthwise(const OpRequest& request) {
   Op op = plan_depthwise_conv2d(request);
   return request.node.zero_bias_gradient ? with_zero_bias_gradient(request, std::move(op)) : op;
 }
 
-/// Plans the links, for `at_once` channels.
-std::vector<Link> plan_links(const Graph& graph, NodeRange chain, const OpRequest& request, bool backward,
-                             int at_once) {
-  constexpr std::size_t never = static_cast<std::size_t>(-1);
-  const std::size_t element = request.dtype == DataType::bf16 ? sizeof(Bfloat16) : sizeof(float);
-  const auto bytes_of = [&](const Shape& shape) { return shape.size() * lanes * element; };
-  const auto streamed_above = [&](const Shape& whole, std::size_t limit) {
-    return bytes_of(whole) > limit ? 0 : never;
+/// Plans the links for pieces of `channels`, of which there are `pieces`.
+std::vector<Link> plan_links(const Graph& graph, NodeRange nodes, const OpRequest& request, bool backward,
+                             int channels, std::size_t pieces) {
+  constexpr auto never = static_cast<std::size_t>(-1);
+  const auto bytes_of = [&](const Shape& shape) {
+    return shape.size() * lanes * element_bytes(request.dtype);
   };
   std::vector<Link> links;
   std::size_t parameters = 0;
-  for (std::size_t i = chain.begin; i < chain.end; ++i) {
-    const GraphNode& whole = graph.nodes[i];
-    const GraphNode node = with_channels(whole, at_once);
-    const bool first = i == chain.begin, last = i + 1 == chain.end;
-    OpRequest own{.node = node,
-                  .inputs = {graph.nodes[at(node.inputs[0])].shape},
-                  .samples = request.samples,
-                  .training = request.training,
-                  .input_gradient = first ? request.input_gradient : backward,
-                  .level = request.level,
-                  .position = static_cast<int>(i),
-                  .dtype = request.dtype};
-    own.stream_above = {last ? streamed_above(whole.shape, request.stream_above.output) : never,
-                        first ? streamed_above(own.inputs[0], request.stream_above.grad_inputs) : never};
-    own.inputs[0].channels = at_once;
+  for (std::size_t i = nodes.begin; i < nodes.end; ++i) {
+    const GraphNode node = with_channels(graph.nodes[i], channels);
+    Shape input = graph.nodes[at(node.inputs[0])].shape;
+    input.channels = channels;
+    const bool first = i == nodes.begin, last = i + 1 == nodes.end;
+    const OpRequest own{.node = node,
+                        .inputs = {input},
+                        .samples = request.samples,
+                        .training = request.training,
+                        .input_gradient = first ? request.input_gradient : backward,
+                        .level = request.level,
+                        .position = static_cast<int>(i),
+                        .dtype = request.dtype,
+                        .stream_above = {last ? request.stream_above.output / pieces : never,
+                                         first ? request.stream_above.grad_inputs / pieces : never}};
     const bool convolves = std::holds_alternative<Conv2d>(node.operation);
     Link link{.op = convolves ? plan_depthwise(own) : plan_op(own),
-              .input_bytes = bytes_of(own.inputs[0]),
+              .input_bytes = bytes_of(input),
               .output_bytes = bytes_of(node.shape),
               .first_parameter = parameters};
     for (std::size_t k = 0; k < node.parameters.size(); ++k) {
       const int kernel = convolves && k == 0 ? std::get<Conv2d>(node.operation).kernel : 1;
-      link.parameter_sizes.push_back(at(at_once) * at(kernel) * at(kernel));
+      link.parameter_sizes.push_back(at(channels) * at(kernel) * at(kernel));
     }
     parameters += node.parameters.size();
     links.push_back(std::move(link));
@@ -199,16 +188,17 @@ std::vector<Link> plan_links(const Graph& graph, NodeRange chain, const OpReques
   return links;
 }
 
-/// Decides which outputs backward needs, and which of them are kept or computed once more. Returns whether
-/// backward reads the chain's input.
+/// Decides which intermediate values backward needs, and which of them are kept or computed once more.
+/// Returns whether backward reads the chain's input.
 bool choose_kept(std::vector<Link>& links) {
   bool needed = false;
   for (std::size_t i = links.size() - 1; i-- > 0;) {
-    Link& link = links[i];
-    needed = needed || link.op.backward_reads_output || links[i + 1].op.backward_reads_inputs > 0;
-    link.recomputed = needed && link.op.recompute != nullptr;
-    link.kept = needed && !link.recomputed;
-    needed = link.recomputed;
+    const Op& op = links[i].op;
+    needed = needed || op.backward_reads_output || links[i + 1].op.backward_reads_inputs > 0;
+    Intermediate& result = links[i].result;
+    result.recomputed = needed && op.recompute != nullptr;
+    result.kept = needed && !result.recomputed;
+    needed = result.recomputed;
   }
   return needed || links[0].op.backward_reads_inputs > 0;
 }
@@ -257,32 +247,41 @@ Graph with_chains(Graph graph, const std::vector<NodeRange>& chains) {
   return graph;
 }
 
+int channels_of_piece(const Graph& graph, NodeRange nodes, DataType dtype) {
+  const int channels = graph.nodes[nodes.begin].shape.channels;
+  std::size_t pixels = 0;
+  for (std::size_t i = nodes.begin; i < nodes.end; ++i) pixels += graph.nodes[i].shape.size() / at(channels);
+  const std::size_t channel_bytes = 2 * pixels * lanes * element_bytes(dtype);
+  int most = std::clamp(static_cast<int>(piece_limit / channel_bytes), 1, channels);
+  while (channels % most != 0) --most;
+  return most;
+}
+
 Op plan_chain(const Graph& graph, NodeRange nodes, const OpRequest& request, bool backward) {
-  const int at_once = channels_at_once(graph, nodes, request);
+  const int channels = channels_of_piece(graph, nodes, request.dtype);
   auto chain = std::make_shared<Chain>();
-  chain->links = plan_links(graph, nodes, request, backward, at_once);
-  chain->pieces = at(request.node.shape.channels / at_once);
+  chain->pieces = at(request.node.shape.channels / channels);
+  chain->links = plan_links(graph, nodes, request, backward, channels, chain->pieces);
   std::vector<Link>& links = chain->links;
-  const bool reads_input = backward && choose_kept(links);
   Op op;
-  op.backward_reads_inputs = reads_input ? 1 : 0;
+  if (backward) op.backward_reads_inputs = choose_kept(links) ? 1 : 0;
   op.backward_reads_output = links.back().op.backward_reads_output;
   op.takes_bf16 = request.dtype == DataType::bf16;
-  for (const Link& link : links) {
-    op.scratch_bytes = std::max(op.scratch_bytes, round_up(link.op.scratch_bytes));
+  lockstep::ScratchLayout<std::byte, 64> saved, scratch;
+  std::size_t most_scratch = 0;
+  for (const Link& link : links) most_scratch = std::max(most_scratch, link.op.scratch_bytes);
+  scratch.add(most_scratch);
+  for (Link& link : links) {
+    link.saved_bytes = (link.op.saved_bytes + 63) / 64 * 64;
+    link.saved = saved.add(link.saved_bytes * chain->pieces);
+    if (&link == &links.back()) continue;
+    Intermediate& result = link.result;
+    result.offset =
+        result.kept ? saved.add(link.output_bytes * chain->pieces) : scratch.add(link.output_bytes);
+    if (backward) result.gradient = scratch.add(link.output_bytes);
   }
-  const auto place = [](std::size_t& total, std::size_t bytes) {
-    return std::exchange(total, total + round_up(bytes));
-  };
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    Link& link = links[i];
-    link.saved_bytes = round_up(link.op.saved_bytes);
-    link.saved = place(op.saved_bytes, link.saved_bytes * chain->pieces);
-    if (i + 1 == links.size()) continue;
-    link.output = link.kept ? place(op.saved_bytes, link.output_bytes * chain->pieces)
-                            : place(op.scratch_bytes, link.output_bytes);
-    if (backward) link.grad_output = place(op.scratch_bytes, link.output_bytes);
-  }
+  op.saved_bytes = saved.bytes();
+  op.scratch_bytes = scratch.bytes();
   op.forward = [chain](const AnyMemory& memory) { chain->forward(memory); };
   op.backward = [chain](const AnyMemory& memory) { chain->backward(memory); };
   if (chain->recomputable()) op.recompute = [chain](const AnyMemory& memory) { chain->recompute(memory); };

@@ -82,8 +82,7 @@ WorkspaceBytes CpuPlan::needed_bytes() const {
   }
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const Op& op = ops_[i];
-    bytes.nodes.push_back({.value = bytes.samples * graph_.nodes[i].shape.size() *
-                                    (stores_bf16() ? sizeof(Bfloat16) : sizeof(float)),
+    bytes.nodes.push_back({.value = bytes.samples * graph_.nodes[i].shape.size() * element_bytes(dtype_),
                            .saved = op.saved_bytes,
                            .scratch = op.scratch_bytes,
                            .backward_reads_inputs = op.backward_reads_inputs,

@@ -22,8 +22,8 @@
 namespace lockstep::cpu {
 
 /// Number of images in SIMD lanes. Activations are floats or bf16 [group][channel][row][column][16 images],
-/// aligned to 64 bytes. Missing lanes of the last group hold zeros in the network's input and in every
-/// gradient, and arbitrary finite values in other activations.
+/// aligned to a pixel: 64 or 32 bytes. Missing lanes of the last group hold zeros in the network's input and
+/// in every gradient, and arbitrary finite values in other activations.
 constexpr int lanes = 16;
 constexpr int groups_of(int samples) { return (samples + lanes - 1) / lanes; }
 
@@ -66,6 +66,11 @@ using Loss = std::function<void(const LossTensors<void>&)>;
 
 using ScratchLayout = lockstep::ScratchLayout<float, 64>;
 
+/// Bytes of a stored activation.
+constexpr std::size_t element_bytes(DataType dtype) {
+  return dtype == DataType::bf16 ? sizeof(Bfloat16) : sizeof(float);
+}
+
 inline float* floats_at(std::byte* memory, std::size_t offset) {
   return reinterpret_cast<float*>(memory + offset);
 }
@@ -80,14 +85,14 @@ struct OpRequest {
   Level level;
   int position = 0;                 ///< position of the node in the graph
   DataType dtype = DataType::fp32;  ///< of stored activations: fp32 or bf16
-  /// Larger results, in bytes, may be written by streaming stores, which do not read a cache line from memory
-  /// before they overwrite it.
+  /// Sizes in bytes above which results may be written by streaming stores, which do not read a cache line
+  /// from memory before they overwrite it.
   struct StreamAbove {
     std::size_t output;
     std::size_t grad_inputs;
   };
-  /// Other data replace larger results in the caches before they are read. From 24 to 40 MB it depends on
-  /// what else a step moves; see docs/performance.md.
+  /// Larger results are no longer in the caches when they are read. From 24 to 40 MB it depends on what else
+  /// a step moves; see docs/performance.md.
   StreamAbove stream_above = {std::size_t{24} << 20, std::size_t{24} << 20};
 };
 
