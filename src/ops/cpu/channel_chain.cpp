@@ -36,13 +36,13 @@ struct Intermediate {
   std::size_t gradient = 0;  ///< offset of a piece in scratch memory
 };
 
-/// The operation of a node, planned for one piece. Sizes are those of a piece, offsets those of the first
-/// one.
+/// The operation of a node, planned for one piece of the channels. Sizes are for one piece; offsets are where
+/// the first piece begins.
 struct Link {
   Op op;
   std::size_t input_bytes = 0;
   std::size_t output_bytes = 0;
-  std::size_t first_parameter = 0;  ///< among those of the chain
+  std::size_t first_parameter = 0;  ///< position in the chain's list of parameters
   std::vector<std::size_t> parameter_sizes = {};
   std::size_t saved = 0;  ///< offset in the chain's saved memory
   std::size_t saved_bytes = 0;
@@ -154,7 +154,7 @@ std::vector<Link> plan_links(const Graph& graph, NodeRange nodes, const OpReques
                              int channels, std::size_t pieces) {
   constexpr auto never = static_cast<std::size_t>(-1);
   const auto bytes_of = [&](const Shape& shape) {
-    return shape.size() * lanes * element_bytes(request.dtype);
+    return stored_bytes(shape, request.samples, element_bytes(request.dtype));
   };
   std::vector<Link> links;
   std::size_t parameters = 0;
@@ -251,7 +251,7 @@ int channels_of_piece(const Graph& graph, NodeRange nodes, DataType dtype) {
   const int channels = graph.nodes[nodes.begin].shape.channels;
   std::size_t pixels = 0;
   for (std::size_t i = nodes.begin; i < nodes.end; ++i) pixels += graph.nodes[i].shape.size() / at(channels);
-  const std::size_t channel_bytes = 2 * pixels * lanes * element_bytes(dtype);
+  const std::size_t channel_bytes = 2 * pixels * lanes * element_bytes(dtype);  // values and gradients
   int most = std::clamp(static_cast<int>(piece_limit / channel_bytes), 1, channels);
   while (channels % most != 0) --most;
   return most;

@@ -15,8 +15,8 @@ namespace lockstep::cpu {
 /// channels are in several places.
 std::vector<NodeRange> find_chains(const Graph& graph, const GradientFlow& flow, int samples);
 
-/// The graph with the last node of each chain in place of the chain: it has the first one's inputs, and the
-/// parameters of all. The other nodes remain without inputs, parameters and channels.
+/// The graph in which the last node of each chain stands for the whole chain: it has the inputs of the first
+/// node and the parameters of all. The other nodes stay, without inputs, parameters and channels.
 Graph with_chains(Graph graph, const std::vector<NodeRange>& chains);
 
 /// Channels of a piece: the largest divisor of all channels with which the piece's values and gradients fit

@@ -82,12 +82,13 @@ WorkspaceBytes CpuPlan::needed_bytes() const {
   }
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const Op& op = ops_[i];
-    bytes.nodes.push_back({.value = bytes.samples * graph_.nodes[i].shape.size() * element_bytes(dtype_),
-                           .saved = op.saved_bytes,
-                           .scratch = op.scratch_bytes,
-                           .backward_reads_inputs = op.backward_reads_inputs,
-                           .backward_reads_output = op.backward_reads_output,
-                           .recomputable = op.recompute != nullptr});
+    bytes.nodes.push_back(
+        {.value = stored_bytes(graph_.nodes[i].shape, options_.samples, element_bytes(dtype_)),
+         .saved = op.saved_bytes,
+         .scratch = op.scratch_bytes,
+         .backward_reads_inputs = op.backward_reads_inputs,
+         .backward_reads_output = op.backward_reads_output,
+         .recomputable = op.recompute != nullptr});
   }
   if (stores_bf16()) bytes.nodes[0].scratch = graph_.nodes[0].shape.size() * lanes * sizeof(float);
   return bytes;

@@ -70,6 +70,10 @@ using ScratchLayout = lockstep::ScratchLayout<float, 64>;
 constexpr std::size_t element_bytes(DataType dtype) {
   return dtype == DataType::bf16 ? sizeof(Bfloat16) : sizeof(float);
 }
+/// Bytes of a value of the shape, or of its gradient, with `element` bytes per activation.
+inline std::size_t stored_bytes(const Shape& shape, int samples, std::size_t element) {
+  return shape.size() * lanes * static_cast<std::size_t>(groups_of(samples)) * element;
+}
 
 inline float* floats_at(std::byte* memory, std::size_t offset) {
   return reinterpret_cast<float*>(memory + offset);
@@ -96,24 +100,19 @@ struct OpRequest {
   StreamAbove stream_above = {std::size_t{24} << 20, std::size_t{24} << 20};
 };
 
-/// Bytes of a value of the shape, stored as `Element`.
-template <class Element>
-std::size_t stored_bytes(const OpRequest& request, const Shape& shape) {
-  return shape.size() * lanes * static_cast<std::size_t>(groups_of(request.samples)) * sizeof(Element);
-}
 /// Whether to write the output, or the gradient of the first input, by streaming stores.
 template <class Element>
 bool streams_output(const OpRequest& request) {
-  return stored_bytes<Element>(request, request.node.shape) > request.stream_above.output;
+  return stored_bytes(request.node.shape, request.samples, sizeof(Element)) > request.stream_above.output;
 }
 template <class Element>
 bool streams_grad_input(const OpRequest& request) {
-  return stored_bytes<Element>(request, request.inputs[0]) > request.stream_above.grad_inputs;
+  return stored_bytes(request.inputs[0], request.samples, sizeof(Element)) > request.stream_above.grad_inputs;
 }
 
 /// Plans the node's operation for activations of request.dtype.
 Op plan_op(const OpRequest& request);
-/// The operation, which writes zeros as the gradient of its bias and does not compute it.
+/// The operation, except that backward writes zeros as the gradient of its bias instead of computing it.
 Op with_zero_bias_gradient(const OpRequest& request, Op op);
 
 /// Plans an operation that takes activations as they are stored, by plan(Element()).

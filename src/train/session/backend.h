@@ -31,8 +31,8 @@ class CompiledGraph {
   virtual std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) = 0;
   /// Gradients that backward computes, by node of the compiled graph; a device may omit some nodes.
   virtual GradientFlow gradients() const = 0;
-  /// Memory that each node of the compiled graph moves for the largest micro-batch: nodes that run together,
-  /// at the last of them.
+  /// Memory that each node of the compiled graph moves for the largest micro-batch. If
+  /// several nodes run as one, the last of them has the memory of all.
   virtual std::vector<NodeTraffic> traffic() const = 0;
   /// Whether the products of a node of the compiled graph are of bf16; false on GPUs, whose limits are not
   /// measured.
