@@ -2,6 +2,7 @@
 # build/arm64-sysroot (launcher/arm64-sysroot.sh makes it). Tests run on qemu.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(LOCKSTEP_DEBIAN_ARCHITECTURE arm64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 

@@ -1,12 +1,14 @@
-# Functions for the bill of materials of a bundle (SPDX 2.3, in JSON), from the package manager of Debian.
+# Functions for the bill of materials of a bundle (SPDX 2.3, in JSON), from the package manager of Debian. For another
+# processor, DPKG_ADMINDIR is set to the database of the packages in SYSROOT.
 
 # packages_of(<packages> <others> <file>...): finds the packages that files belong to, and the names of files of which
 # dpkg knows none. Folders may have been merged into /usr since a package was made, so both paths are tried.
 function(packages_of packages others)
+  string(REGEX REPLACE "([.+])" "\\\\\\1" root "${SYSROOT}")
   set(paths)
   foreach(file ${ARGN})
     file(REAL_PATH ${file} real)
-    string(REGEX REPLACE "^/usr/" "/" unmerged ${real})
+    string(REGEX REPLACE "^${root}/usr/" "${SYSROOT}/" unmerged ${real})
     list(APPEND paths ${real} ${unmerged})
   endforeach()
   execute_process(COMMAND dpkg-query -S ${paths} OUTPUT_VARIABLE answer ERROR_QUIET RESULT_VARIABLE status)
@@ -14,9 +16,9 @@ function(packages_of packages others)
   set(unknown)
   foreach(file ${ARGN})
     file(REAL_PATH ${file} real)
-    string(REGEX REPLACE "^/usr/" "(/usr)?/" path ${real})
+    string(REGEX REPLACE "^${root}/(usr/)?" "" path ${real})
     string(REGEX REPLACE "([.+])" "\\\\\\1" path ${path})
-    if("\n${answer}" MATCHES "\n([^\n ]+): ${path}\n")
+    if("\n${answer}" MATCHES "\n([^\n ]+): ${root}/(usr/)?${path}\n")
       list(APPEND found ${CMAKE_MATCH_1})
     elseif(EXISTS ${file})
       get_filename_component(name ${file} NAME)
@@ -33,8 +35,8 @@ endfunction()
 function(licences_of result package)
   string(REGEX REPLACE ":.*" "" name ${package})
   set(${result} "" PARENT_SCOPE)
-  if(EXISTS /usr/share/doc/${name}/copyright)
-    file(STRINGS /usr/share/doc/${name}/copyright lines REGEX "^License: ")
+  if(EXISTS ${SYSROOT}/usr/share/doc/${name}/copyright)
+    file(STRINGS ${SYSROOT}/usr/share/doc/${name}/copyright lines REGEX "^License: ")
     list(TRANSFORM lines REPLACE "^License: +" "")
     list(REMOVE_DUPLICATES lines)
     list(SORT lines)
@@ -47,7 +49,7 @@ endfunction()
 # write_bill_of_materials(<file> <copied file>...): lists lockstep, the packages of the files that were copied, and those
 # of libraries that are compiled in. Without dpkg, the copied files are listed by their names.
 function(write_bill_of_materials output)
-  packages_of(packages names ${ARGN} /usr/include/hwy/highway.h /usr/include/nlohmann/json.hpp)
+  packages_of(packages names ${ARGN} ${SYSROOT}/usr/include/hwy/highway.h ${SYSROOT}/usr/include/nlohmann/json.hpp)
   set(no_assertions "\"downloadLocation\": \"NOASSERTION\", \"filesAnalyzed\": false,
      \"licenseConcluded\": \"NOASSERTION\", \"copyrightText\": \"NOASSERTION\"")
   set(entries "{\"SPDXID\": \"SPDXRef-lockstep\", \"name\": \"lockstep\", \"versionInfo\": \"${VERSION}\",

@@ -2,9 +2,17 @@
 # With DATA, it contains the files of that folder. Otherwise it contains PROGRAM, LAUNCHER, the Open MPI of
 # MPIEXEC, its plugins that need no further libraries (none for special network hardware), and the libraries that these
 # load. It contains neither the C library, which must be at least as new as on this machine, nor CUDA's libraries.
+# For another processor, Open MPI and the libraries come from SYSROOT, with its dpkg database, and EMULATOR runs programs.
 cmake_minimum_required(VERSION 3.22)
 include(${CMAKE_CURRENT_LIST_DIR}/bill_of_materials.cmake)
 set(CMAKE_GET_RUNTIME_DEPENDENCIES_PLATFORM linux+elf)
+set(CMAKE_GET_RUNTIME_DEPENDENCIES_COMMAND ${CMAKE_OBJDUMP})
+if(SYSROOT)
+  set(ENV{DPKG_ADMINDIR} ${SYSROOT}/var/lib/dpkg)
+  # What CMake calls for the loader's folders, which ldconfig prints with a colon.
+  file(GLOB library_folders ${SYSROOT}/usr/lib/*-linux-gnu ${SYSROOT}/lib/*-linux-gnu)
+  set(CMAKE_LDCONFIG_COMMAND printf "%s:\\n" ${library_folders})
+endif()
 set(stage ${BUILD}/bundle)
 if(DATA)
   string(APPEND stage -data)  # both archives may be made at once
@@ -30,13 +38,13 @@ if(DATA)
   return()
 endif()
 
-# Finds the folders of the installed Open MPI.
+# Finds the folders of the installed Open MPI, below SYSROOT.
 function(ask_open_mpi result what)
-  execute_process(COMMAND ${ompi_info} --parsable --path ${what} OUTPUT_VARIABLE answer ERROR_QUIET)
+  execute_process(COMMAND ${EMULATOR} ${ompi_info} --parsable --path ${what} OUTPUT_VARIABLE answer ERROR_QUIET)
   if(NOT answer MATCHES "path:${what}:([^\n]+)")
     message(FATAL_ERROR "bundle needs Open MPI 4.1; ${ompi_info} does not know its ${what}")
   endif()
-  set(${result} ${CMAKE_MATCH_1} PARENT_SCOPE)
+  set(${result} ${SYSROOT}${CMAKE_MATCH_1} PARENT_SCOPE)
 endfunction()
 get_filename_component(mpi_programs ${MPIEXEC} DIRECTORY)
 find_program(ompi_info ompi_info HINTS ${mpi_programs} REQUIRED)
@@ -51,7 +59,7 @@ file(GLOB pmix_plugins ${plugin_folder}/mca_pmix_ext*.so)
 # Finds the libraries that files load, without those of the C library.
 function(libraries_of result)
   file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${ARGN} RESOLVED_DEPENDENCIES_VAR found
-       UNRESOLVED_DEPENDENCIES_VAR missing
+       UNRESOLVED_DEPENDENCIES_VAR missing DIRECTORIES ${library_folders}
        PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|util|resolv|mvec|anl)\\.so")
   if(missing)
     list(APPEND found ${missing})

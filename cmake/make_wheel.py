@@ -4,7 +4,7 @@
     make_wheel.py VERSION BUNDLE README FOLDER    writes FOLDER/lockstep-VERSION-py3-none-manylinux_....whl
 
 The wheel has no modules for programs: the two commands start those of the bundle, as in the wheels of cmake and ninja.
-It needs a C library at least as new as this machine's, which its name says.
+Its name says for which processor it is, and how new the C library has to be.
 """
 import base64
 import hashlib
@@ -50,6 +50,16 @@ def bundle_files(bundle):
         yield path, name.relative_to(bundle)
 
 
+def needed_libc(bundle):
+    """The newest version of glibc whose symbols a file of the bundle refers to, such as (2, 36)."""
+    versions = [(2, 0)]
+    for path, _ in bundle_files(bundle):
+        libc, version = platform.libc_ver(path)
+        if libc == "glibc" and version:
+            versions.append(tuple(map(int, version.split("."))))
+    return max(versions)
+
+
 class Wheel:
     def __init__(self, file):
         self.zip = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED)
@@ -71,10 +81,8 @@ class Wheel:
 
 def main():
     version, bundle, readme, folder = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
-    libc, libc_version = platform.libc_ver()
-    if libc != "glibc":
-        sys.exit("make_wheel.py: no glibc here, so no tag for the wheel")
-    tag = f"py3-none-manylinux_{libc_version.replace('.', '_')}_{platform.machine()}"
+    processor = bundle.name.rpartition("-")[2]
+    tag = f"py3-none-manylinux_{'_'.join(map(str, needed_libc(bundle)[:2]))}_{processor}"
     info = f"lockstep-{version}.dist-info"
     file = folder / f"lockstep-{version}-{tag}.whl"
     wheel = Wheel(file)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Makes build/arm64-sysroot, the folder from which CMake's preset arm64 takes the headers and libraries of 64-bit ARM:
-# Debian's arm64 packages of what the build and the tests link, unpacked, not installed. Needs neither root nor an ARM
-# machine, only apt-get and a Debian mirror. Does nothing if the folder is complete and launcher/packages.txt is not
-# newer.
+# Debian's arm64 packages of what the build and the tests link, unpacked, not installed. Their dpkg database
+# (DPKG_ADMINDIR=build/arm64-sysroot/var/lib/dpkg) tells which package a file of the folder comes from. Needs neither
+# root nor an ARM machine, only apt-get and a Debian mirror. Does nothing if the folder is complete, and newer than
+# launcher/packages.txt and this script.
 #   launcher/arm64-sysroot.sh
 set -euo pipefail
 # shellcheck source=launcher/common.sh
@@ -32,19 +33,41 @@ fetch() {
     apt_arm64 install --no-install-recommends --download-only "${names[@]}"
 }
 
+# register ARCHIVE: enters the package into the database, with the paths that its files get. Does not run its scripts,
+# which would need an ARM machine.
+register() {
+  local archive=$1 database=$unpacked/var/lib/dpkg name file
+  mkdir -p "$database/info" "$packages/control" || return
+  name=$(dpkg-deb -f "$archive" Package)
+  if [[ $(dpkg-deb -f "$archive" Multi-Arch) == same ]]; then name+=:arm64; fi
+  dpkg-deb -e "$archive" "$packages/control" || return
+  for file in symbols shlibs; do
+    [[ ! -e $packages/control/$file ]] || mv "$packages/control/$file" "$database/info/$name.$file" || return
+  done
+  rm -rf "$packages/control"
+  dpkg-deb --fsys-tarfile "$archive" | tar -t | sed "s|^\.|$folder|; s|/$||" >"$database/info/$name.list" &&
+    dpkg-deb -f "$archive" | sed '/^Package:/a Status: install ok installed' >>"$database/status" &&
+    echo >>"$database/status"
+}
+
 # Symbolic links to absolute paths would lead out of the folder.
 unpack() {
   local archive link
-  rm -rf "$folder" "$unpacked" && mkdir "$unpacked" || return
-  for archive in "$packages"/archives/*.deb; do dpkg-deb -x "$archive" "$unpacked" || return; done
+  rm -rf "$folder" "$unpacked" && mkdir -p "$unpacked/var/lib/dpkg/info" || return
+  echo 1 >"$unpacked/var/lib/dpkg/info/format"  # names of files have the architecture
+  printf '%s\n' "$(dpkg --print-architecture)" arm64 >"$unpacked/var/lib/dpkg/arch"
+  for archive in "$packages"/archives/*.deb; do
+    dpkg-deb -x "$archive" "$unpacked" && register "$archive" || return
+  done
   find "$unpacked" -type l -lname '/*' -print0 | while IFS= read -r -d '' link; do
     ln -snf --relative "$unpacked$(readlink "$link")" "$link" || return
   done
-  rm -rf "$packages" "$unpacked"/usr/share/{doc,locale,man,perl} && mv "$unpacked" "$folder"
+  find "$unpacked/usr/share/doc" -type f ! -name copyright -delete || return
+  rm -rf "$packages" "$unpacked"/usr/share/{locale,man,perl} && mv "$unpacked" "$folder"
 }
 
-[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit; }
-if [[ $folder -nt $launcher/packages.txt ]]; then exit; fi
+[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit; }
+if [[ $folder -nt $launcher/packages.txt && $folder -nt $0 ]]; then exit; fi
 command -v apt-get >/dev/null ||
   die "this is not a Debian system; unpack the arm64 counterparts of these into $folder: $(names | xargs)"
 mkdir -p "$root/build" || die "cannot write to $root/build"

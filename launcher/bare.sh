@@ -6,13 +6,16 @@
 #   --release NAME   default: bookworm (Debian 12); trixie (Debian 13), or of Ubuntu: noble (24.04)
 #   OPTION...        options of selftest.sh; default: --quick
 #   launcher/bare.sh --why-not   prints why no such folder can be made here; nothing if it can
-#   launcher/bare.sh [--release NAME] --system DIR   only installs the fresh Debian, in DIR, and leaves it there
+#   launcher/bare.sh [--release NAME] [--architecture NAME] --system DIR
+#     only installs the fresh Debian, in DIR, and leaves it there. Of another architecture, such as arm64, where the
+#     kernel runs its programs by qemu (packages qemu-user-static and binfmt-support)
 # The exit status is that of selftest.sh, or 4 if no Debian could be installed.
 set -euo pipefail
 # shellcheck source=launcher/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 release=bookworm
+architecture=
 ubuntu=http://archive.ubuntu.com/ubuntu
 keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
 
@@ -50,7 +53,7 @@ make_system() {
     script=(gutsy)  # of all releases of Ubuntu; Debian's debootstrap does not know the newest by name
   fi
   mirror=$(sources | awk -v release="$release" '$2 == release { print $1; exit }')
-  debootstrap --variant=minbase "$release" "$folder" ${mirror:+"$mirror"} "${script[@]}" || return
+  debootstrap --variant=minbase ${architecture:+"--arch=$architecture"} "$release" "$folder" ${mirror:+"$mirror"} "${script[@]}" || return
   if [[ -n $mirror ]]; then
     sources | sed 's/^/deb /' >"$folder/etc/apt/sources.list" || return
   fi
@@ -86,8 +89,12 @@ if [[ ${1-} == --release ]]; then
   release=${2:?--release needs a name}
   shift 2
 fi
+if [[ ${1-} == --architecture && ${3-} == --system ]]; then
+  architecture=$2
+  shift 2
+fi
 [[ ${1-} != --why-not ]] || { why_not; exit; }
-[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit; }
+[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit; }
 reason=$(why_not)
 if [[ -n $reason ]]; then
   say "$reason" >&2

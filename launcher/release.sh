@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes a release of the checked-out commit: tests it in fresh Debian folders, makes the packages, the wheel and the
-# bundle, installs and tests these, and writes their checksums. Needs root and a Debian mirror; takes about 40 minutes.
+# bundle, installs and tests these, and writes their checksums. On x86-64, also for 64-bit ARM. Needs root and a Debian
+# mirror; takes about an hour.
 #   launcher/release.sh [--releases "NAME..."] OUT
 #   --releases   of Debian, in which the self-test runs; default: "bookworm trixie". Packages are of the present system
 #   OUT          folder for the files and SHA256SUMS; must not exist
@@ -9,7 +10,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 releases="bookworm trixie"
-[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit; }
+[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit; }
 if [[ ${1-} == --releases ]]; then
   releases=${2?--releases needs names}
   shift 2
@@ -27,14 +28,24 @@ for release in $releases; do
   "$root/launcher/bare.sh" --release "$release" --quick
 done
 
-build=$root/build/release
+# make_packages PRESET
+make_packages() {
+  local build=$root/build/$1 generator
+  cmake --preset "$1" >/dev/null
+  cmake --build --preset "$1" --target lockstep lockstep-run lockstep_library bundle wheel
+  "$root/tests/packages/run.sh" --build "$build"
+  for generator in DEB TZST; do cpack --config "$build/CPackConfig.cmake" -G "$generator" -B "$out" >/dev/null; done
+  rm -rf "$out/_CPack_Packages"
+  cp "$build"/lockstep-"$version"-*.whl "$build"/lockstep-"$version"-*64.tar.gz "$out"
+}
+
 cd "$root"
-cmake --preset release >/dev/null
-cmake --build --preset release --target lockstep lockstep-run lockstep_library bundle wheel
-"$root/tests/packages/run.sh" --build "$build"
 mkdir -p "$out"
-for generator in DEB TZST; do cpack --config "$build/CPackConfig.cmake" -G "$generator" -B "$out" >/dev/null; done
-rm -rf "$out/_CPack_Packages"
-cp "$build"/lockstep-"$version"-*.whl "$build"/lockstep-"$version"-"$(uname -m)".tar.gz "$out"
+make_packages release
+if [[ $(uname -m) == x86_64 ]]; then
+  install_packages arm64
+  "$launcher/arm64-sysroot.sh"
+  make_packages arm64
+fi
 (cd "$out" && sha256sum lockstep* >SHA256SUMS)
 cat "$out/SHA256SUMS"

@@ -7,7 +7,7 @@
 #                  SECONDS: when this script has to end; what has not ended by then is stopped and not counted
 #   --long         only the checks that take long, with the result appended to build/logs/long.txt: digests that
 #                  README and docs show, many ranks with several threads each, a build without precompiled headers,
-#                  a minute of fuzzing per reader, a build for 64-bit ARM and its tests on qemu
+#                  a minute of fuzzing per reader; a build for 64-bit ARM, its tests, its packages and image on qemu
 #   --deploy       only what needs more than this program: a private Slurm of two nodes, containers by Podman, hosts in
 #                  namespaces. The result is appended to build/logs/deploy.txt; what is not installed is skipped by name
 #   --no-packages  install nothing
@@ -17,6 +17,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 passed=0
 failed=0
+skipped=''  # names of tests
 ended=false
 
 # The closing line is printed after an interruption or an error of this script too. It goes to the script's standard
@@ -41,19 +42,22 @@ check() {
 }
 
 # tests NAME PRESET [OPTION...]: runs ctest with several tests at once, more than there are cores, since many wait for
-# processes that they start. Each test counts as one check.
+# processes that they start. Each test counts as one check, and a skipped one as none. With --verbose, says why.
 tests() {
-  local name=$1 preset=$2 status=0 total bad
+  local name=$1 preset=$2 log=$logs/${1%% *}.log status=0 total bad names
   shift 2
   stage "$name" without_aslr ctest --test-dir "$root/build/$preset" --parallel $(($(nproc) * 3 / 2)) --no-tests=error \
     --output-on-failure "$@" ||
     status=$?
-  read -r bad total < <(sed -n 's/.*, \([0-9]*\) tests failed out of \([0-9]*\)$/\1 \2/p' \
-    "$logs/${name%% *}.log") || { bad=1 total=1; }
+  read -r bad total < <(sed -n 's/.*, \([0-9]*\) tests failed out of \([0-9]*\)$/\1 \2/p' "$log") ||
+    { bad=1 total=1; }
   # ctest can fail without a failed test, when a test could not be run.
   if [[ $status -ne 0 && $bad -eq 0 ]]; then bad=1; fi
-  passed=$((passed + total - bad))
+  mapfile -t names < <(sed -n 's/.* Test *#[0-9]*: \([^ ]*\) .*\*\*\*Skipped.*/\1/p' "$log")
+  passed=$((passed + total - bad - ${#names[@]}))
   failed=$((failed + bad))
+  skipped+=${names[*]:+"${names[*]} "}
+  sed -n 's/^[0-9]*: skipped: /skipped: /p' "$log"
 }
 
 # Runs a command with fixed addresses: the sanitizers of Clang 14 do not start where the system randomizes more than 28
@@ -151,7 +155,7 @@ includes() {
 arm64_checks() {
   if $packages; then install_packages arm64; fi
   if check "arm64-sysroot" "$launcher/arm64-sysroot.sh" && check "arm64-build" build_preset arm64 arm64_tests; then
-    tests "arm64-tests (on qemu)" arm64 -L arm64
+    tests "arm64-tests (on qemu)" arm64 -L arm64 --verbose
   fi
 }
 
@@ -163,22 +167,18 @@ long_checks() {
   record long.txt
 }
 
-# record FILE [REMARK]: appends a line with the result.
+# record FILE: appends a line with the result.
 record() {
   mkdir -p "$logs" && printf '%s  %s  %d passed, %d failed, %d s%s\n' "$(date -u +%FT%TZ)" \
-    "$(git -C "$root" rev-parse --short HEAD)" "$passed" "$failed" "$SECONDS" "${2:+, skipped: $2}" >>"$logs/$1"
+    "$(git -C "$root" rev-parse --short HEAD)" "$passed" "$failed" "$SECONDS" "${skipped:+, skipped: ${skipped% }}" \
+    >>"$logs/$1"
 }
 
-# A test that is skipped counts as neither passed nor failed.
 deploy_checks() {
-  local skipped='' name
   if check "build" build_preset test lockstep lockstep-run bundle bundle-data; then
     tests "deploy" test -L deploy --verbose --parallel 1
-    skipped=$(sed -n 's/.* Test *#[0-9]*: \([^ ]*\) .*\*\*\*Skipped.*/\1/p' "$logs/deploy.log" | xargs)
-    for name in $skipped; do passed=$((passed - 1)); done
-    sed -n 's/^[0-9]*: skipped: /skipped: /p' "$logs/deploy.log"
   fi
-  record deploy.txt "$skipped"
+  record deploy.txt
 }
 
 checks=all_checks

@@ -5,8 +5,9 @@
 # about 3 minutes, and another where the base image has to be made. The last line is "N of N passed"; the status is 77
 # if something is missing.
 #   tests/containers/run.sh [--build DIR] [CASE...]
-#   --build DIR  build folder, with the archives of the targets bundle and bundle-data; default build/release
-#   CASE...      default: all, which --list prints
+#   --build DIR  build folder, with the archives of the targets bundle and bundle-data; default build/release. If it is
+#                for another processor (build/arm64), qemu runs the programs of the containers
+#   CASE...      default: all, which --list prints; for another processor, those of one container
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -56,20 +57,21 @@ build_image() {
   local name=$1 file=$2
   shift 2
   buildah bud "${storage[@]}" --isolation=chroot --pull=never --format=docker --tag="$name" "$@" --file="$file" \
-    "$context" >"$work/build.log" 2>&1 || wrong "$(tail -n 20 "$work/build.log")"
+    ${architecture:+--arch="$architecture"} "$context" >"$work/build.log" 2>&1 || wrong "$(tail -n 20 "$work/build.log")"
 }
 
 # import_base NAME...: the base image, under these names.
 import_base() {
   local name
-  tar -C "$base" -c . | podman import --quiet - "$1" >/dev/null
+  tar -C "$base" -c . | podman import --quiet ${architecture:+--arch="$architecture"} - "$1" >/dev/null
   for name in "${@:2}"; do podman tag "$1" "$name"; done
 }
 
 # The smallest Debian, without what Docker's debian:bookworm-slim lacks as well. Kept for the next start.
 make_base() {
   [[ -e $base/etc/debian_version ]] && return
-  rm -rf "$base" "$base.new" && mkdir -p "$base.new" && "$root/launcher/bare.sh" --system "$base.new" >"$base.log" 2>&1 ||
+  rm -rf "$base" "$base.new" && mkdir -p "$base.new" &&
+    "$root/launcher/bare.sh" ${architecture:+--architecture "$architecture"} --system "$base.new" >"$base.log" 2>&1 ||
     return
   rm -rf "$base.new"/{var/cache/apt,var/lib/apt/lists,usr/share/{man,locale,info}}/*
   find "$base.new/usr/share/doc" -type f ! -name copyright -delete
@@ -301,7 +303,7 @@ kubernetes() {
   status=$(podman wait launcher)
   equal "status of the launcher: $(podman logs launcher 2>&1 | tail -n 5)" "$status" 0
   output=$(podman logs launcher 2>&1)
-  equal digest "$(digest "$output")" "$(digest "$("$program" train "${options[@]}" --epochs "$epochs" --run-dir none 2>&1)")"
+  equal digest "$(digest "$output")" "$(digest "$(run_built train "${options[@]}" --epochs "$epochs" --run-dir none 2>&1)")"
   equal "steps" "$(grep -c '"event":"step"' "$work/runs/lockstep/metrics.jsonl")" $((epochs * 8))
 }
 
@@ -365,8 +367,6 @@ while [[ $# -gt 0 ]]; do
   esac
   shift
 done
-[[ ${#chosen[@]} -gt 0 ]] || chosen=("${cases[@]}")
-
 if [[ $EUID -ne 0 ]]; then say "skipped: not root, which network namespaces and debootstrap need" && exit 77; fi
 for needed in podman buildah ip; do
   if ! command -v "$needed" >/dev/null; then
@@ -374,14 +374,21 @@ for needed in podman buildah ip; do
     exit 77
   fi
 done
-program=$build/lockstep
-[[ -x $program ]] || die 4 "no program in $build; build it: cmake --preset release && cmake --build --preset release"
+[[ -x $build/lockstep ]] || die 4 "no program in $build; build it: cmake --preset release && cmake --build --preset release"
+# shellcheck source=tests/support/other_processor.sh
+source "$here/../support/other_processor.sh"
+reason=$(why_not_run)
+if [[ -n $reason ]]; then say "skipped: $reason" && exit 77; fi
+if ((${#chosen[@]} == 0)); then
+  chosen=("${cases[@]}")
+  [[ -z $architecture ]] || chosen=(image words one_container workspace)
+fi
 for archive in "$build"/lockstep-*64.tar.gz "$build"/lockstep-*-data.tar.gz; do
   [[ -e $archive ]] || die 4 "no $archive; build it: cmake --build $build --target bundle bundle-data"
 done
 
 work=$(mktemp -d)
-base=$root/build/containers/debian
+base=$root/build/containers/debian${architecture:+-$architecture}
 context=$work/context
 bridge=ls$$
 storage=("--root=$work/storage" "--runroot=$work/run")
@@ -407,8 +414,8 @@ tar -C "$root" -c docker launcher recipes LICENSE | tar -C "$context" -x
 cp "$build"/lockstep-*64.tar.gz "$build"/lockstep-*-data.tar.gz "$context/docker/archives/"
 import_base docker.io/library/debian:bookworm-slim
 (build_image lockstep "$root/docker/Dockerfile" --build-arg=REVISION=0123abc) || die 4 "the image cannot be built"
-expected=$(digest "$("$program" "${train[@]}" 2>&1)")
-[[ -n $expected ]] || die 4 "$program prints no digest"
+expected=$(digest "$(run_built "${train[@]}" 2>&1)")
+[[ -n $expected ]] || die 4 "$build/lockstep prints no digest"
 start_hosts 4
 
 passed=0

@@ -3,8 +3,9 @@
 # one digest, that of the program in the build folder. The .deb is installed in a fresh Debian (launcher/bare.sh), which
 # needs root and takes a minute. The last line is "N of N passed"; the status is 77 if something is missing here.
 #   tests/packages/run.sh [--build DIR] [CASE...]
-#   --build DIR  default: build/release
-#   CASE...      wheel, archive, deb; default: all
+#   --build DIR  default: build/release. Packages for another processor (build/arm64) are installed in a fresh Debian of
+#                that processor, whose programs qemu runs; takes eight minutes
+#   CASE...      wheel, archive, deb; default: all, for another processor wheel and deb
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
@@ -14,17 +15,24 @@ while (($# > 0)); do
   case $1 in
     --build) build=$(readlink -f "$2") && shift 2 ;;
     wheel | archive | deb) cases+=("$1") && shift ;;
-    --help | -h) sed -n '2,7s/^# \{0,1\}//p' "$0" && exit ;;
+    --help | -h) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit ;;
     *) printf "run.sh: error: unknown case '%s' (see --help)\n" "$1" >&2 && exit 2 ;;
   esac
 done
-((${#cases[@]} > 0)) || cases=(wheel archive deb)
+# shellcheck source=tests/support/other_processor.sh
+source "$root/tests/support/other_processor.sh"
+if ((${#cases[@]} == 0)); then
+  cases=(wheel deb)
+  [[ -n $architecture ]] || cases+=(archive)
+fi
 
 missing() { printf 'skipped: %s\n' "$1" && exit 77; }
+reason=$(why_not_run)
+[[ -z $reason ]] || missing "$reason"
 for needed in cpack zstd dpkg-shlibdeps python3; do
   command -v "$needed" >/dev/null || missing "no $needed"
 done
-if [[ " ${cases[*]} " == *" deb "* ]]; then
+if [[ -n $architecture || " ${cases[*]} " == *" deb "* ]]; then
   reason=$("$root/launcher/bare.sh" --why-not)
   [[ -z $reason ]] || missing "$reason"
 fi
@@ -35,10 +43,10 @@ train=(train --dataset synthetic --synthetic-shape 1x12x12 --samples 512 --model
   --device cpu --threads 1 --run-dir none)
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # Nothing of this machine's environment, but an mpirun.
-clean=(env -i HOME="$work" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
+clean=(env -i HOME="$work" PATH=/usr/bin:/bin OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
 digest() { grep -o 'digest xxh3:[0-9a-f]*' <<<"$1" || true; }
-expected=$(digest "$("$build/lockstep" "${train[@]}" 2>/dev/null)")
-version=$("$build/lockstep" --version | sed -n 's/^lockstep //p')
+expected=$(digest "$(run_built "${train[@]}" 2>/dev/null)")
+version=$(run_built --version | sed -n 's/^lockstep //p')
 
 # trains COMMAND...: what comes before `lockstep` and `lockstep-run`, as words that find them.
 trains() {
@@ -53,13 +61,41 @@ trains() {
   done
 }
 
+# fresh_system: in $work/debian, a Debian of the processor that the packages are for.
+fresh_system() {
+  if [[ ! -e $work/fresh ]]; then
+    "$root/launcher/bare.sh" ${architecture:+--architecture "$architecture"} --system "$work/fresh" >"$work/log" 2>&1 ||
+      { tail "$work/log" && return 1; }
+  fi
+  rm -rf --one-file-system "$work/debian"
+  cp -a "$work/fresh" "$work/debian"
+}
+# shellcheck disable=SC2016  # of the inner shell
+inside=(unshare --mount --propagation private --pid --fork --kill-child bash -c '
+  mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" && mount --rbind /dev "$1/dev" &&
+    exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive \
+      OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 http_proxy="${http_proxy-}" \
+      https_proxy="${https_proxy-}" "${@:2}"' bash "$work/debian")
+# install_inside PACKAGE...: by apt-get.
+install_inside() {
+  "${inside[@]}" sh -c 'apt-get -q update && apt-get -q -y install --no-install-recommends "$@"' sh "$@" \
+    >"$work/log" 2>&1 </dev/null || { tail "$work/log" && return 1; }
+}
+
 wheel() {
   cmake --build "$build" --target wheel >"$work/log" 2>&1 || { tail "$work/log" && return 1; }
-  python3 -m venv "$work/venv"
-  "$work/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$build"/lockstep-*.whl
-  trains "${clean[@]}" PATH="$work/venv/bin:/usr/bin:/bin" || return
-  "$work/venv/bin/pip" uninstall --quiet --yes lockstep
-  [[ ! -e $work/venv/bin/lockstep ]]
+  local at=("${clean[@]}") top='' folder=$work file
+  if [[ -n $architecture ]]; then
+    at=("${inside[@]}") top=$work/debian folder=/root
+    fresh_system && install_inside python3-venv || return
+  fi
+  file=$(basename "$build"/lockstep-*.whl)
+  cp "$build/$file" "$top$folder/"
+  "${at[@]}" python3 -m venv "$folder/venv"
+  "${at[@]}" "$folder/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$folder/$file"
+  trains "${at[@]}" env "PATH=$folder/venv/bin:/usr/bin:/bin" || return
+  "${at[@]}" "$folder/venv/bin/pip" uninstall --quiet --yes lockstep
+  [[ ! -e $top$folder/venv/bin/lockstep ]]
 }
 
 pack() { # cpack's generator
@@ -70,7 +106,7 @@ archive() {
   pack TZST || return
   mkdir "$work/archive"
   zstd -dc "$work"/*.tar.zst | tar -C "$work/archive" --strip-components=1 -x
-  trains "${clean[@]}" PATH="$work/archive/usr/bin:/usr/bin:/bin" || return
+  trains "${clean[@]}" env "PATH=$work/archive/usr/bin:/usr/bin:/bin" || return
   local file
   for file in bin/lockstep-srun lib/liblockstep.a include/lockstep/trainer.h share/man/man1/lockstep-train.1 \
     share/bash-completion/completions/lockstep-run share/zsh/site-functions/_lockstep share/doc/lockstep/copyright \
@@ -80,18 +116,9 @@ archive() {
 }
 
 deb() {
-  pack DEB || return
-  "$root/launcher/bare.sh" --system "$work/debian" >"$work/log" 2>&1 || { tail "$work/log" && return 1; }
+  pack DEB && fresh_system || return
   cp "$work"/lockstep_*.deb "$work/debian/root/"
-  # shellcheck disable=SC2016  # of the inner shell
-  local inside=(unshare --mount --propagation private --pid --fork --kill-child bash -c '
-    mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" && mount --rbind /dev "$1/dev" &&
-      exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive \
-        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 http_proxy="${http_proxy-}" \
-        https_proxy="${https_proxy-}" "${@:2}"' bash "$work/debian")
-  "${inside[@]}" sh -c 'apt-get -q update && apt-get -q -y install --no-install-recommends /root/lockstep_*.deb' \
-    >"$work/log" 2>&1 </dev/null || { tail "$work/log" && return 1; }
-  trains "${inside[@]}" || return
+  install_inside "/root/$(basename "$work"/lockstep_*.deb)" && trains "${inside[@]}" || return
   # shellcheck disable=SC2016  # dpkg-query's
   [[ $("${inside[@]}" dpkg-query --show --showformat='${Version}' lockstep) == "$version" ]] || return
   "${inside[@]}" dpkg --remove lockstep >/dev/null
