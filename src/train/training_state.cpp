@@ -39,7 +39,8 @@ TrainingState::TrainingState(const Session& session, const Run& run) : run_(run)
                          .last = last});
     }
     initialize_parameters(run.network.parameters(), run.layout, run.options.seed,
-                          views_.front().floats().data());
+                          views_.front().floats().data(),
+                          [&](const auto& work) { session.backend().on_host_threads(work); });
     views_.front().store();
   });
   start_averages();

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <functional>
+#include <thread>
+#include <vector>
 
 #include "lockstep/error.h"
 #include "lockstep/models.h"
@@ -125,6 +127,21 @@ TEST(Network, MistakesNameTheLayer) {
             }),
             "layer sum: cannot add 2x4x4 and 1x4x4");
   EXPECT_EQ(message([&] { build_graph(network); }), "the network has no output: call output(logits)");
+}
+
+TEST(Parameters, DoNotDependOnThreads) {
+  Network network({1, 20, 20});
+  network.output(linear(flatten(batch_norm2d(network.input(), {})), 401));  // 160,400 weights
+  const ArenaLayout layout = layout_arena(network.parameters());
+  std::vector<float> alone(layout.elements, 7.0F);
+  initialize_parameters(network.parameters(), layout, 7, alone.data());
+  std::vector<float> shared(layout.elements, 9.0F);
+  initialize_parameters(network.parameters(), layout, 7, shared.data(), [](const auto& work) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 5; ++i) threads.emplace_back(work);
+    for (std::thread& thread : threads) thread.join();
+  });
+  EXPECT_EQ(alone, shared);
 }
 
 TEST(Parameters, DependOnSeedAndPositionOnly) {

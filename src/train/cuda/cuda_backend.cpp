@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <bit>
+#include <future>
+#include <vector>
 
+#include "core/background.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda_probe.h"
@@ -34,8 +37,9 @@ Type type_of(DataType dtype) {
 /// Number of this rank on its host, whose GPUs the ranks take in turn.
 int local_rank(const World* world) { return world != nullptr ? world->local_rank() : 0; }
 
-/// Number of threads that read samples: the rank's share of the host's cores, minus one for the rank itself.
-int reader_threads(const BackendOptions& options) {
+/// Number of threads for work on the host: the rank's share of the host's cores, minus one for the rank
+/// itself.
+int other_threads(const BackendOptions& options) {
   if (options.execution.threads > 0) return options.execution.threads;
   const int local_size = options.world != nullptr ? options.world->local_size() : 1;
   return std::max(1, available_cores(local_rank(options.world), local_size) - 1);
@@ -118,7 +122,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                          const PlanOptions& options) override {
     return std::make_unique<CudaCompiledGraph>(
-        *device_, datasets_, reader_threads(options_), options.training, layout.elements,
+        *device_, datasets_, other_threads(options_), options.training, layout.elements,
         std::make_unique<CudaPlan>(graph, layout, options, type_of(options_.execution.dtype), *dnn_));
   }
 
@@ -132,6 +136,12 @@ class CudaBackend final : public Backend {
   }
 
   int threads() const override { return 1; }
+  void on_host_threads(const std::function<void()>& work) override {
+    std::vector<std::future<void>> others;
+    for (int thread = 0; thread < other_threads(options_); ++thread) others.push_back(in_background(work));
+    work();
+    for (std::future<void>& other : others) other.get();
+  }
   std::string name() const override { return gpu_.name; }
   std::string engines() const override { return dnn_->engines(); }
 

@@ -55,6 +55,9 @@ class Backend {
   virtual void conclude(Stream& stream, std::span<const LeafResult> results, const StepTable& table) = 0;
   /// Number of threads that compute; CUDA: 1.
   virtual int threads() const = 0;
+  /// Calls `work` on several threads of the host at once, which divide it among themselves, and returns when
+  /// all calls have returned. CPU: on those that compute, so that their memory is near to them.
+  virtual void on_host_threads(const std::function<void()>& work) = 0;
   /// Name of the processor: an instruction set, or that of a GPU.
   virtual std::string name() const = 0;
   /// Limits of one thread, measured by this call; none on a GPU.

@@ -156,6 +156,12 @@ class CpuBackend final : public Backend {
         Phase::reduce);
   }
   int threads() const override { return threads_; }
+  void on_host_threads(const std::function<void()>& work) override {
+    const auto describe = [&] {
+      for (Stream* stream : device_->streams()) stream->call(work, Phase::load);
+    };
+    device_->record(describe)->run();
+  }
   std::string name() const override { return cpu::level_name(level_); }
   std::optional<ThreadLimits> measure_limits() override { return cpu::measure_limits(level_, *device_); }
 
