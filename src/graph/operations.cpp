@@ -140,6 +140,12 @@ Reads reads_of(const Operation& operation) {
   return std::visit([]<class Options>(const Options&) { return Traits<Options>::reads; }, operation);
 }
 
+bool by_channel(const Operation& operation, const Shape& input) {
+  return std::visit(
+      [&]<class Options>(const Options& options) { return Traits<Options>::by_channel(options, input); },
+      operation);
+}
+
 void complete(Operation& operation) {
   std::visit([]<class Options>(Options& options) { Traits<Options>::complete(options); }, operation);
 }

@@ -142,6 +142,9 @@ struct DefaultTraits {
   static void fields(Options& /*options*/, auto&& /*field*/) {
     static_assert(std::is_empty_v<Options>, "options need fields()");
   }
+  /// Whether each channel of the output depends on the same channel of the input alone, and not on its
+  /// number.
+  static bool by_channel(const auto& /*options*/, const Shape& /*input*/) { return false; }
   /// Fills in options that others imply.
   static void complete(auto& /*options*/) {}
   /// Shape of the output. Refuses options and inputs that do not match.
@@ -208,6 +211,9 @@ struct Traits<Conv2d> : DefaultTraits {
                            {conv.channels, layer.input().channels / conv.groups, conv.kernel, conv.kernel},
                            conv.weight, conv.bias);
   }
+  static bool by_channel(const Conv2d& conv, const Shape& input) {
+    return conv.groups > 1 && conv.groups == input.channels && conv.groups == conv.channels;
+  }
   static std::uint64_t multiply_adds(const Conv2d& conv, const LayerContext& layer) {
     const auto taps = static_cast<std::uint64_t>(conv.kernel) * static_cast<std::uint64_t>(conv.kernel);
     return layer.output.size() * taps * static_cast<std::uint64_t>(layer.input().channels / conv.groups);
@@ -256,6 +262,7 @@ struct Traits<BatchNorm2d> : DefaultTraits {
     field(momentum, {.name = "momentum"});
     field(weight, {.name = "weight", .show = Show::never});
   }
+  static bool by_channel(const BatchNorm2d&, const Shape&) { return true; }
   static Shape infer(const BatchNorm2d& norm, const LayerContext& layer) {
     if (!(norm.eps > 0.0) || !(norm.momentum > 0.0 && norm.momentum <= 1.0)) {
       layer.refuse("eps ", norm.eps, " must be above 0, momentum ", norm.momentum, " in (0, 1]");
@@ -303,6 +310,7 @@ struct Traits<Activation> : DefaultTraits {
                                     std::pair{"silu", "silu"}, std::pair{"gelu", "gelu"}};
   static constexpr Reads reads = Reads::same;
   static void fields(auto& options, auto&& /*field*/) { [[maybe_unused]] auto& [kind] = options; }
+  static bool by_channel(const Activation&, const Shape&) { return true; }
 };
 
 /// Common part of max and average pooling.
@@ -310,6 +318,7 @@ template <class Pool>
 struct PoolTraits : DefaultTraits {
   static constexpr Reads reads = Reads::window;
 
+  static bool by_channel(const Pool&, const Shape&) { return true; }
   static Shape infer(const Pool& pool, const LayerContext& layer) {
     if (pool.padding > pool.kernel / 2) {
       layer.refuse("padding ", pool.padding, " is more than half of the window ", pool.kernel);
@@ -361,6 +370,7 @@ struct Traits<AdaptiveAvgPool2d> : DefaultTraits {
     auto& [size] = options;
     field(size, {.name = "size", .min = 1, .show = Show::size});
   }
+  static bool by_channel(const AdaptiveAvgPool2d&, const Shape&) { return true; }
   static Shape infer(const AdaptiveAvgPool2d& pool, const LayerContext& layer) {
     layer.expect_positive(pool.size, "size");
     return {layer.input().channels, pool.size, pool.size};
@@ -433,6 +443,7 @@ std::string name_of(const Operation& operation);
 std::string prefix_of(const Operation& operation);
 InputCount inputs_of(const Operation& operation);
 Reads reads_of(const Operation& operation);
+bool by_channel(const Operation& operation, const Shape& input);
 void complete(Operation& operation);
 Shape infer(const Operation& operation, const LayerContext& layer);
 std::vector<Parameter> parameters_of(const Operation& operation, const LayerContext& layer);

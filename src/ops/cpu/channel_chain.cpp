@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "graph/operations.h"
 #include "ops/cpu/convolution/conv2d.h"
 
 namespace lockstep::cpu {
@@ -16,16 +17,7 @@ constexpr std::size_t piece_limit = std::size_t{512} << 10;
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 bool is_by_channel(const Graph& graph, const GraphNode& node) {
-  if (node.inputs.size() != 1) return false;
-  const Shape& input = graph.nodes[at(node.inputs[0])].shape;
-  if (const auto* const conv = std::get_if<Conv2d>(&node.operation)) {
-    return is_depthwise(*conv, input, node.shape);
-  }
-  return std::holds_alternative<BatchNorm2d>(node.operation) ||
-         std::holds_alternative<Activation>(node.operation) ||
-         std::holds_alternative<MaxPool2d>(node.operation) ||
-         std::holds_alternative<AvgPool2d>(node.operation) ||
-         std::holds_alternative<AdaptiveAvgPool2d>(node.operation);
+  return node.inputs.size() == 1 && by_channel(node.operation, graph.nodes[at(node.inputs[0])].shape);
 }
 
 /// A value between two operations of a chain, and its gradient.

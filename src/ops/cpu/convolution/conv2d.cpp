@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/operations.h"
 #include "ops/cpu/convolution/conv2d.h"
 #include "ops/cpu/convolution/kernels/direct_conv.h"
 #include "ops/cpu/op.h"
@@ -219,8 +220,8 @@ Op plan(const Conv2d& options, const OpRequest& request) {
   if (suits_bf16_product(request)) {
     return plan_bf16_product_conv2d(request);
   }
-  return is_depthwise(options, request.inputs[0], request.node.shape) ? plan_depthwise_conv2d(request)
-                                                                      : plan_blocked_conv2d(request);
+  return Traits<Conv2d>::by_channel(options, request.inputs[0]) ? plan_depthwise_conv2d(request)
+                                                                : plan_blocked_conv2d(request);
 }
 
 }  // namespace lockstep::cpu

@@ -9,10 +9,6 @@ namespace lockstep::cpu {
 Op plan_blocked_conv2d(const OpRequest& request);
 /// Supports average pooling inside the kernel, without storing unpooled pixels; neither groups nor dilation.
 Op plan_pooled_conv2d(const OpRequest& request);
-/// Whether each channel is convolved with a filter of its own.
-constexpr bool is_depthwise(const Conv2d& options, const Shape& input, const Shape& output) {
-  return options.groups > 1 && options.groups == input.channels && options.groups == output.channels;
-}
 /// Supports as many groups as input and output channels, otherwise as plan_blocked_conv2d.
 Op plan_depthwise_conv2d(const OpRequest& request);
 
