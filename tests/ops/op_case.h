@@ -162,6 +162,7 @@ inline std::vector<OpCase> blocked_cases() {
       conv_case("OneByOneManyOutputs", {37, 5, 7}, 301, {.kernel = 1, .relu = true}),
       conv_case("OneByOneDeep", {800, 1, 2}, 400, {.kernel = 1, .bias = false}),
       conv_case("OneByOneLong", {4, 30, 31}, 9, {.kernel = 1}),
+      conv_case("OneByOneLongWithRelu", {4, 12, 13}, 9, {.kernel = 1, .relu = true}),
       conv_case("OneByOneStrided", {34, 9, 8}, 70, {.kernel = 1, .stride = 2, .bias = false}),
       conv_case("OneByOneStridedToFewer", {70, 8, 9}, 34, {.kernel = 1, .stride = 2, .bias = false}),
       conv_case("StridedMany", {40, 13, 13}, 44, {.stride = 2, .padding = 1, .bias = false}),

@@ -52,7 +52,10 @@ struct BlockedConvLayer {
   int weight_pixels_at_once;
   int factors_at_once;  ///< channels whose sums are in scratch together
 
-  std::size_t weights_offset;
+  int bands_at_once;  ///< from which both gradients are computed; 0: one gradient after the other
+
+  std::size_t packed_offset;  ///< packed weights
+  std::size_t sums_offset;    ///< of gradients of weights
   std::size_t pixels_offset;
 };
 
@@ -125,41 +128,61 @@ struct PassMemory {
   std::size_t source_stride;
 };
 
-/// Computes target channels [first, first + count) of one of the convolution's groups for all images.
-void run_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, const PassMemory& pass,
-                 const OpMemory& memory, int conv_group, int first, int count) {
+/// Channels [first, first + count) of one of the convolution's groups.
+struct ChannelRange {
+  int conv_group;
+  int first;
+  int count;
+};
+
+void pack(const BlockedConvLayer& layer, const BlockedGrids& blocked, const BlockedPhase& phase,
+          const PassMemory& pass, const OpMemory& memory, const ChannelRange& targets) {
+  const std::size_t filters =
+      static_cast<std::size_t>(targets.conv_group) * layer.group_outputs * layer.group_inputs * layer.taps;
+  layer.kernels->pack_weights(
+      {.weight = pass.weight + filters + static_cast<std::size_t>(targets.first) * pass.target_stride,
+       .target_stride = pass.target_stride,
+       .source_stride = pass.source_stride,
+       .targets = targets.count,
+       .sources = pass.source_shape.channels / layer.shapes.options.groups,
+       .taps = blocked.grids.taps.data() + phase.phase.first_tap,
+       .tap_count = phase.phase.tap_count,
+       .packed = floats_at(memory.scratch, layer.packed_offset)});
+}
+
+/// Computes the targets whose weights are packed, for one group of images.
+BlockedConv conv_task(const BlockedConvLayer& layer, const BlockedGrids& blocked, const BlockedPhase& phase,
+                      const PassMemory& pass, const OpMemory& memory, const ChannelRange& targets,
+                      int group) {
   const int groups = layer.shapes.options.groups;
   const int sources = pass.source_shape.channels / groups;
-  const int target = conv_group * (pass.target_shape.channels / groups) + first;
-  const std::size_t filters = static_cast<std::size_t>(conv_group) * layer.group_outputs * layer.group_inputs;
+  const int target = targets.conv_group * (pass.target_shape.channels / groups) + targets.first;
+  const std::size_t plane = static_cast<std::size_t>(group) * pass.target_shape.channels + target;
   const std::size_t target_plane = plane_of(pass.target_shape);
-  float* const packed = floats_at(memory.scratch, layer.weights_offset);
+  return {.blocking = phase.blocking,
+          .source = planes(pass.source, pass.masks, pass.source_shape, group, targets.conv_group * sources,
+                           sources),
+          .source_places = phase.sources.data(),
+          .target_places = phase.targets.data(),
+          .pixels = static_cast<int>(phase.targets.size()),
+          .pixels_to_come = 0,
+          .taps = phase.phase.tap_count,
+          .packed = floats_at(memory.scratch, layer.packed_offset),
+          .bias = pass.bias == nullptr ? nullptr : pass.bias + target,
+          .targets = targets.count,
+          .target = pass.target + plane * target_plane * lanes,
+          .target_plane = target_plane,
+          .stream = blocked.stream,
+          .scratch = floats_at(memory.scratch, layer.pixels_offset)};
+}
+
+/// Computes target channels for all images.
+void run_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, const PassMemory& pass,
+                 const OpMemory& memory, const ChannelRange& targets) {
   for (const BlockedPhase& phase : blocked.phases) {
-    layer.kernels->pack_weights(
-        {.weight = pass.weight + filters * layer.taps + static_cast<std::size_t>(first) * pass.target_stride,
-         .target_stride = pass.target_stride,
-         .source_stride = pass.source_stride,
-         .targets = count,
-         .sources = sources,
-         .taps = blocked.grids.taps.data() + phase.phase.first_tap,
-         .tap_count = phase.phase.tap_count,
-         .packed = packed});
+    pack(layer, blocked, phase, pass, memory, targets);
     for (int group = 0; group < groups_of(memory.samples); ++group) {
-      const std::size_t plane = static_cast<std::size_t>(group) * pass.target_shape.channels + target;
-      layer.kernels->conv(
-          {.blocking = phase.blocking,
-           .source = planes(pass.source, pass.masks, pass.source_shape, group, conv_group * sources, sources),
-           .source_places = phase.sources.data(),
-           .target_places = phase.targets.data(),
-           .pixels = static_cast<int>(phase.targets.size()),
-           .taps = phase.phase.tap_count,
-           .packed = packed,
-           .bias = pass.bias == nullptr ? nullptr : pass.bias + target,
-           .targets = count,
-           .target = pass.target + plane * target_plane * lanes,
-           .target_plane = target_plane,
-           .stream = blocked.stream,
-           .scratch = floats_at(memory.scratch, layer.pixels_offset)});
+      layer.kernels->conv(conv_task(layer, blocked, phase, pass, memory, targets, group));
     }
   }
 }
@@ -170,7 +193,7 @@ void run_pass(const BlockedConvLayer& layer, const BlockedGrids& grids, const Pa
   const int targets = pass.target_shape.channels / groups;
   for (int conv_group = 0; conv_group < groups; ++conv_group) {
     for (int t = 0; t < targets; t += grids.targets_at_once) {
-      run_targets(layer, grids, pass, memory, conv_group, t, std::min(grids.targets_at_once, targets - t));
+      run_targets(layer, grids, pass, memory, {conv_group, t, std::min(grids.targets_at_once, targets - t)});
     }
   }
 }
@@ -193,75 +216,134 @@ void forward(const BlockedConvLayer& layer, const OpMemory& memory) {
   }
 }
 
+PassMemory backward_pass(const BlockedConvLayer& layer, const OpMemory& memory) {
+  return {.source = memory.grad_output,
+          .masks = masks_of(layer, memory),
+          .source_shape = layer.shapes.output,
+          .bias = nullptr,
+          .target = memory.grad_inputs[0],
+          .target_shape = layer.shapes.input,
+          .weight = memory.parameters[0],
+          .target_stride = layer.taps,
+          .source_stride = layer.group_inputs * layer.taps};
+}
+
 void backward_data(const BlockedConvLayer& layer, const OpMemory& memory) {
   if (!layer.backward.grids.covers_all) {
     std::fill_n(memory.grad_inputs[0], layer.shapes.input.size() * lanes * groups_of(memory.samples), 0.0F);
   }
-  run_pass(layer, layer.backward,
-           {.source = memory.grad_output,
-            .masks = masks_of(layer, memory),
-            .source_shape = layer.shapes.output,
-            .bias = nullptr,
-            .target = memory.grad_inputs[0],
-            .target_shape = layer.shapes.input,
-            .weight = memory.parameters[0],
-            .target_stride = layer.taps,
-            .source_stride = layer.group_inputs * layer.taps},
-           memory);
+  run_pass(layer, layer.backward, backward_pass(layer, memory), memory);
 }
 
-/// Computes the gradient of the weights of one of the convolution's groups for factor channels
-/// [first, first + count).
-void backward_weights(const BlockedConvLayer& layer, const OpMemory& memory, int conv_group, int first,
-                      int count) {
+int lane_channels_of(const BlockedConvLayer& layer) {
+  return layer.lanes_are_inputs ? layer.group_inputs : layer.group_outputs;
+}
+int factors_of(const BlockedConvLayer& layer) {
+  return layer.lanes_are_inputs ? layer.group_outputs : layer.group_inputs;
+}
+
+/// Clears the sums of factor channels for their gradients.
+void clear_sums(const BlockedConvLayer& layer, const OpMemory& memory, int factors) {
+  const int rows = rounded_up(factors * static_cast<int>(layer.taps), lanes);
+  std::fill_n(floats_at(memory.scratch, layer.sums_offset), weight_sums_width(lane_channels_of(layer)) * rows,
+              0.0F);
+}
+
+/// Adds the products of one group of images to the sums of factor channels.
+BlockedConvWeights weights_task(const BlockedConvLayer& layer, const OpMemory& memory,
+                                const ChannelRange& factors, int group) {
   const bool inputs_in_lanes = layer.lanes_are_inputs;
   const int stride = layer.shapes.options.stride;
-  const int lane_channels = inputs_in_lanes ? layer.group_inputs : layer.group_outputs;
+  const PixelPlanes input =
+      planes(memory.inputs[0], nullptr, layer.shapes.input, group,
+             factors.conv_group * layer.group_inputs + (inputs_in_lanes ? 0 : factors.first),
+             inputs_in_lanes ? layer.group_inputs : factors.count);
+  const PixelPlanes grad =
+      planes(memory.grad_output, masks_of(layer, memory), layer.shapes.output, group,
+             factors.conv_group * layer.group_outputs + (inputs_in_lanes ? factors.first : 0),
+             inputs_in_lanes ? factors.count : layer.group_outputs);
+  const Shape& output = layer.shapes.output;
+  return {.lane = inputs_in_lanes ? input : grad,
+          .factor = inputs_in_lanes ? grad : input,
+          .lane_step = inputs_in_lanes ? stride : 1,
+          .factor_step = inputs_in_lanes ? 1 : stride,
+          .rows = output.height,
+          .columns = output.width,
+          .first_band = 0,
+          .end_band = bands_of(output.height * output.width),
+          .factors_cached = false,
+          .pixels_at_once = layer.weight_pixels_at_once,
+          .taps = layer.forward.grids.taps.data(),
+          .tap_count = static_cast<int>(layer.taps),
+          .sums = floats_at(memory.scratch, layer.sums_offset),
+          .scratch = floats_at(memory.scratch, layer.pixels_offset)};
+}
+
+/// Writes the gradients of factor channels from their sums.
+void unpack_sums(const BlockedConvLayer& layer, const OpMemory& memory, const ChannelRange& factors) {
   const std::size_t input_stride = layer.taps;
   const std::size_t output_stride = layer.group_inputs * layer.taps;
-  const std::size_t factor_stride = inputs_in_lanes ? output_stride : input_stride;
-  const int taps = static_cast<int>(layer.taps);
-  float* sums = floats_at(memory.scratch, layer.weights_offset);
-  std::fill_n(sums, weight_sums_width(lane_channels) * rounded_up(count * taps, lanes), 0.0F);
+  const std::size_t factor_stride = layer.lanes_are_inputs ? output_stride : input_stride;
+  const std::size_t filters =
+      static_cast<std::size_t>(factors.conv_group) * layer.group_outputs * output_stride;
+  layer.kernels->unpack_weight_sums({.sums = floats_at(memory.scratch, layer.sums_offset),
+                                     .lanes = lane_channels_of(layer),
+                                     .factors = factors.count,
+                                     .taps = layer.forward.grids.taps.data(),
+                                     .tap_count = static_cast<int>(layer.taps),
+                                     .lane_stride = layer.lanes_are_inputs ? input_stride : output_stride,
+                                     .factor_stride = factor_stride,
+                                     .weight = memory.grad_parameters[0] + filters +
+                                               static_cast<std::size_t>(factors.first) * factor_stride});
+}
+
+void backward_weights(const BlockedConvLayer& layer, const OpMemory& memory, const ChannelRange& factors) {
+  clear_sums(layer, memory, factors.count);
   for (int group = 0; group < groups_of(memory.samples); ++group) {
-    const PixelPlanes input = planes(memory.inputs[0], nullptr, layer.shapes.input, group,
-                                     conv_group * layer.group_inputs + (inputs_in_lanes ? 0 : first),
-                                     inputs_in_lanes ? layer.group_inputs : count);
-    const PixelPlanes grad = planes(memory.grad_output, masks_of(layer, memory), layer.shapes.output, group,
-                                    conv_group * layer.group_outputs + (inputs_in_lanes ? first : 0),
-                                    inputs_in_lanes ? count : layer.group_outputs);
-    layer.kernels->weights({.lane = inputs_in_lanes ? input : grad,
-                            .factor = inputs_in_lanes ? grad : input,
-                            .lane_step = inputs_in_lanes ? stride : 1,
-                            .factor_step = inputs_in_lanes ? 1 : stride,
-                            .rows = layer.shapes.output.height,
-                            .columns = layer.shapes.output.width,
-                            .pixels_at_once = layer.weight_pixels_at_once,
-                            .taps = layer.forward.grids.taps.data(),
-                            .tap_count = taps,
-                            .sums = sums,
-                            .scratch = floats_at(memory.scratch, layer.pixels_offset)});
+    layer.kernels->weights(weights_task(layer, memory, factors, group));
   }
-  const std::size_t filters = static_cast<std::size_t>(conv_group) * layer.group_outputs * output_stride;
-  layer.kernels->unpack_weight_sums(
-      {.sums = sums,
-       .lanes = lane_channels,
-       .factors = count,
-       .taps = layer.forward.grids.taps.data(),
-       .tap_count = taps,
-       .lane_stride = inputs_in_lanes ? input_stride : output_stride,
-       .factor_stride = factor_stride,
-       .weight = memory.grad_parameters[0] + filters + static_cast<std::size_t>(first) * factor_stride});
+  unpack_sums(layer, memory, factors);
+}
+
+/// Computes both gradients from some bands of pixels at once, which are read from memory only once.
+void backward_by_bands(const BlockedConvLayer& layer, const OpMemory& memory) {
+  const BlockedPhase& phase = layer.backward.phases.front();
+  const PassMemory pass = backward_pass(layer, memory);
+  const ChannelRange inputs{0, 0, layer.group_inputs};
+  const ChannelRange factors{0, 0, factors_of(layer)};
+  const auto pixels = static_cast<int>(phase.targets.size());
+  pack(layer, layer.backward, phase, pass, memory, inputs);
+  clear_sums(layer, memory, factors.count);
+  for (int group = 0; group < groups_of(memory.samples); ++group) {
+    BlockedConv conv = conv_task(layer, layer.backward, phase, pass, memory, inputs, group);
+    BlockedConvWeights weights = weights_task(layer, memory, factors, group);
+    const int bands = weights.end_band;
+    weights.factors_cached = true;
+    for (int band = 0; band < bands; band += layer.bands_at_once) {
+      weights.first_band = band;
+      weights.end_band = std::min(band + layer.bands_at_once, bands);
+      const int first = begin_of_band(pixels, band), end = begin_of_band(pixels, weights.end_band);
+      conv.source_places = phase.sources.data() + first;
+      conv.target_places = phase.targets.data() + first;
+      conv.pixels = end - first;
+      conv.pixels_to_come = pixels - end;
+      layer.kernels->conv(conv);
+      layer.kernels->weights(weights);
+    }
+  }
+  unpack_sums(layer, memory, factors);
 }
 
 void backward(const BlockedConvLayer& layer, const OpMemory& memory) {
-  if (memory.grad_inputs[0] != nullptr) {
-    backward_data(layer, memory);
-  }
-  const int factors = layer.lanes_are_inputs ? layer.group_outputs : layer.group_inputs;
-  for (int conv_group = 0; conv_group < layer.shapes.options.groups; ++conv_group) {
-    for (int f = 0; f < factors; f += layer.factors_at_once) {
-      backward_weights(layer, memory, conv_group, f, std::min(layer.factors_at_once, factors - f));
+  if (memory.grad_inputs[0] != nullptr && layer.bands_at_once > 0) {
+    backward_by_bands(layer, memory);
+  } else {
+    if (memory.grad_inputs[0] != nullptr) backward_data(layer, memory);
+    const int factors = factors_of(layer);
+    for (int conv_group = 0; conv_group < layer.shapes.options.groups; ++conv_group) {
+      for (int f = 0; f < factors; f += layer.factors_at_once) {
+        backward_weights(layer, memory, {conv_group, f, std::min(layer.factors_at_once, factors - f)});
+      }
     }
   }
   if (memory.grad_parameters[1] != nullptr) {
@@ -284,25 +366,40 @@ std::size_t packed_floats(const BlockedGrids& grid, int sources) {
   return static_cast<std::size_t>(grid.targets_at_once) * sources * most_taps(grid);
 }
 
+/// Bands from which both gradients are computed at once; 0: one gradient after the other. At once if the
+/// output's gradient is larger than the input's and has so few products that reading it takes most of the
+/// time. Its pixels stay in the second-level cache between both.
+int choose_bands_at_once(const BlockedConvLayer& layer) {
+  constexpr std::size_t cache_limit = std::size_t{768} << 10;
+  constexpr int few_inputs = 32;
+  const bool reads_no_neighbours = layer.taps == 1 && layer.shapes.output.height == 1;  // flattened
+  if (!reads_no_neighbours || layer.shapes.options.groups > 1 || layer.backward.phases.size() != 1) return 0;
+  if (layer.group_inputs > few_inputs || layer.group_outputs <= layer.group_inputs) return 0;
+  if (layer.factors_at_once < factors_of(layer)) return 0;
+  const std::size_t band =
+      sizeof(float) * lanes * band_pixels * static_cast<std::size_t>(layer.group_outputs);
+  return static_cast<int>(std::min<std::size_t>(cache_limit / band, weight_pixels / band_pixels));
+}
+
 /// Sets the offsets of the layer; returns the bytes of scratch memory.
 std::size_t lay_out_scratch(BlockedConvLayer& layer, bool training) {
-  std::size_t weights = std::max(packed_floats(layer.forward, layer.group_inputs),
-                                 packed_floats(layer.backward, layer.group_outputs));
+  const std::size_t packed = std::max(packed_floats(layer.forward, layer.group_inputs),
+                                      packed_floats(layer.backward, layer.group_outputs));
+  std::size_t sums = 0;
   std::size_t pixels = std::max(pixel_floats(layer.forward), pixel_floats(layer.backward));
   if (training) {
-    const int lane_channels = layer.lanes_are_inputs ? layer.group_inputs : layer.group_outputs;
-    const int factors = layer.lanes_are_inputs ? layer.group_outputs : layer.group_inputs;
-    const std::size_t row = weight_sums_width(lane_channels);
+    const std::size_t row = weight_sums_width(lane_channels_of(layer));
     layer.weight_pixels_at_once = transposed_limit / static_cast<int>(row);
     layer.factors_at_once =
-        static_cast<int>(std::clamp<std::size_t>(weights_limit / (row * layer.taps), 1, factors));
-    weights =
-        std::max(weights, row * rounded_up(layer.factors_at_once * static_cast<int>(layer.taps), lanes));
-    pixels = std::max(pixels, layer.kernels->weights_scratch(lane_channels));
+        static_cast<int>(std::clamp<std::size_t>(weights_limit / (row * layer.taps), 1, factors_of(layer)));
+    sums = row * rounded_up(layer.factors_at_once * static_cast<int>(layer.taps), lanes);
+    pixels = std::max(pixels, layer.kernels->weights_scratch(lane_channels_of(layer)));
+    layer.bands_at_once = choose_bands_at_once(layer);
   }
   ScratchLayout layout;
-  layer.weights_offset = layout.add(weights);
   layer.pixels_offset = layout.add(pixels);
+  layer.packed_offset = layout.add(layer.bands_at_once > 0 ? packed : std::max(packed, sums));
+  layer.sums_offset = layer.bands_at_once > 0 ? layout.add(sums) : layer.packed_offset;
   return layout.bytes();
 }
 

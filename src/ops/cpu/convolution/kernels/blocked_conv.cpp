@@ -160,8 +160,9 @@ void bring(UpcomingPixels& next, int channels) {
 UpcomingPixels upcoming(const BlockedConv& task, const PixelBlock& block, const Channels& sources, int t) {
   UpcomingPixels next{};
   const int first = block.first + block.begin[block.tiles] + block.begin[t];
-  if (task.taps > 1 || first >= task.pixels) return next;
-  next.pixels = smaller(block.begin[t + 1] - block.begin[t], task.pixels - first);
+  const int end = task.pixels + task.pixels_to_come;
+  if (task.taps > 1 || first >= end) return next;
+  next.pixels = smaller(block.begin[t + 1] - block.begin[t], end - first);
   next.plane = pixels(static_cast<std::size_t>(task.source.height) * task.source.width);
   next.end = sources.count;
   for (int p = 0; p < next.pixels; ++p) {

@@ -89,6 +89,7 @@ struct BlockedConv {
   const std::int32_t* source_places;  ///< [tap][pixel]: pixel of a plane, or -1: zeros
   const std::int32_t* target_places;  ///< [pixel]
   int pixels;
+  int pixels_to_come;  ///< places of source_places after these, whose pixels another task reads next
   int taps;
   const float* packed;  ///< weights, see PackWeights
   const float* bias;    ///< null: zeros
@@ -102,14 +103,17 @@ struct BlockedConv {
 /// Adds the products of one group of images, lane(i * lane_step, j * lane_step) * factor(i * factor_step +
 /// tap.row, j * factor_step + tap.column), to sums[factor channel * tap_count + tap][lane channel]. Row-major
 /// pixels (i, j) of the grid form bands of about equal size, at most band_pixels. Order of additions: (pixel,
-/// image) ascending inside a band, then bands ascending.
+/// image) ascending inside a band, then bands ascending. Tasks may follow each other with consecutive bands.
 struct BlockedConvWeights {
   PixelPlanes lane;    ///< channels are placed in SIMD lanes
   PixelPlanes factor;  ///< pixels are broadcast
   int lane_step;
   int factor_step;
-  int rows, columns;   ///< of the grid
-  int pixels_at_once;  ///< at most weight_pixels; does not affect the bits of results
+  int rows, columns;  ///< of the grid
+  int first_band, end_band;
+  bool factors_cached;  ///< whether the factor's pixels are in cache, and the next task needs those of the
+                        ///< next bands
+  int pixels_at_once;   ///< at most weight_pixels; does not affect the bits of results
   const ConvTap* taps;
   int tap_count;
   float* sums;     ///< factors * taps rows, rounded up to 16, of weight_sums_width() floats
@@ -127,6 +131,13 @@ struct UnpackWeightSums {
   std::size_t factor_stride;
   float* weight;
 };
+
+/// Bands of a grid of so many pixels.
+constexpr int bands_of(int pixels) { return (pixels + band_pixels - 1) / band_pixels; }
+/// First pixel of a band.
+constexpr int begin_of_band(int pixels, int band) {
+  return static_cast<int>(static_cast<std::int64_t>(band) * pixels / bands_of(pixels));
+}
 
 constexpr std::size_t weight_sums_width(int channels) {
   return static_cast<std::size_t>((channels + sum_lanes - 1) / sum_lanes) * sum_lanes;

@@ -174,19 +174,12 @@ void factors_of_tile(int count, int pixel_count, const float* lane, const float*
 /// Number of factors to gather next: 12, or 8 or 4 near the end.
 int next_factors(int left) { return left == 16 ? 8 : left >= 12 ? 12 : left > 4 ? 8 : 4; }
 
-/// Pixels of the grid, divided into bands of about equal size.
-struct Bands {
-  std::int64_t pixels;
-  std::int64_t count;
-};
-std::int64_t begin_of(const Bands& bands, std::int64_t band) { return band * bands.pixels / bands.count; }
-
-Stretch stretch_of(const BlockedConvWeights& task, std::int64_t begin, std::int64_t end) {
+Stretch stretch_of(const BlockedConvWeights& task, int begin, int end) {
   Stretch stretch;
-  stretch.count = static_cast<int>(end - begin);
+  stretch.count = end - begin;
   for (int p = 0; p < stretch.count; ++p) {
-    stretch.row[p] = static_cast<int>((begin + p) / task.columns);
-    stretch.column[p] = static_cast<int>((begin + p) % task.columns);
+    stretch.row[p] = (begin + p) / task.columns;
+    stretch.column[p] = (begin + p) % task.columns;
   }
   return stretch;
 }
@@ -220,12 +213,20 @@ void add_band(const BlockedConvWeights& task, const Gathered& gathered, std::siz
   }
 }
 
-/// Pixels of the factors from `first`, if they lie side by side in memory.
-Upcoming upcoming_factors(const BlockedConvWeights& task, const TapPixels& where, int first) {
+/// Pixels that follow factors [first, first + count), if they lie side by side in memory: those of the next
+/// factors, or of the next stretch.
+Upcoming upcoming_factors(const BlockedConvWeights& task, const TapPixels& where, int first, int count,
+                          int stretch) {
   const bool side_by_side = task.tap_count == 1 && task.factor_step == 1 && where.inside;
+  if (!task.factors_cached) first += count;
   if (!side_by_side || first >= task.factor.channels) return {task.scratch, 0, 0};
-  const std::size_t plane = pixels(static_cast<std::size_t>(task.factor.height) * task.factor.width);
-  return {task.factor.data + plane * first + pixels(where.pixel[0]), plane, lanes};
+  const std::size_t plane = static_cast<std::size_t>(task.factor.height) * task.factor.width;
+  std::size_t pixel = where.pixel[0];
+  if (task.factors_cached) {
+    pixel += stretch;
+    if (pixel + stretch > plane) return {task.scratch, 0, 0};
+  }
+  return {task.factor.data + pixels(plane * first + pixel), pixels(plane), lanes};
 }
 
 /// Offsets of the weights of consecutive factors from a lane's first weight.
@@ -281,24 +282,23 @@ std::size_t blocked_conv_weights_scratch(int lane_channels) {
 }
 
 void blocked_conv_weights(const BlockedConvWeights& task) {
-  const std::int64_t count = static_cast<std::int64_t>(task.rows) * task.columns;
-  const Bands bands{count, (count + band_pixels - 1) / band_pixels};
+  const int grid = task.rows * task.columns;
   const int factors = task.factor.channels * task.tap_count;
   const int together = larger(1, smaller(weight_pixels, task.pixels_at_once) / band_pixels);
-  for (std::int64_t first = 0; first < bands.count; first += together) {
-    const std::int64_t last = first + together < bands.count ? first + together : bands.count;
-    const std::int64_t start = begin_of(bands, first);
-    const Stretch stretch = stretch_of(task, start, begin_of(bands, last));
+  for (int first = task.first_band; first < task.end_band; first += together) {
+    const int last = smaller(first + together, task.end_band);
+    const int start = begin_of_band(grid, first);
+    const Stretch stretch = stretch_of(task, start, begin_of_band(grid, last));
     transpose_stretch(task, stretch, task.scratch + pixels(weight_pixels * max_factors));
     TapPixels where;
     where.tap = nullptr;
     for (int f = 0; f < factors;) {
       const int next = next_factors(factors - f);
       gather_factors(task, stretch, f, next, where, task.scratch);
-      const Gathered gathered{f, next, stretch.count, upcoming_factors(task, where, f + next)};
-      for (std::int64_t band = first; band < last; ++band) {
-        add_band(task, gathered, static_cast<std::size_t>(begin_of(bands, band) - start),
-                 static_cast<std::size_t>(begin_of(bands, band + 1) - start));
+      const Gathered gathered{f, next, stretch.count, upcoming_factors(task, where, f, next, stretch.count)};
+      for (int band = first; band < last; ++band) {
+        add_band(task, gathered, static_cast<std::size_t>(begin_of_band(grid, band) - start),
+                 static_cast<std::size_t>(begin_of_band(grid, band + 1) - start));
       }
       f += next;
     }
