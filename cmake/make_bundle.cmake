@@ -1,15 +1,17 @@
 # Makes an archive: cmake -D NAME= -D VERSION= -D SOURCE= -D BUILD= ... -P make_bundle.cmake
 # With DATA, it contains the files of that folder. Otherwise it contains PROGRAM, LAUNCHER, the Open MPI of
 # MPIEXEC, its plugins that need no further libraries (none for special network hardware), and the libraries that these
-# load. It contains neither the C library, which must be at least as new as on this machine, nor CUDA's libraries.
-# For another processor, Open MPI and the libraries come from SYSROOT, with its dpkg database, and EMULATOR runs programs.
+# load. It contains neither the C library, which must be at least as new as the one that these were linked to, nor
+# CUDA's libraries. For another processor, Open MPI and the libraries come from SYSROOT, which has a dpkg database, and
+# EMULATOR runs programs.
 cmake_minimum_required(VERSION 3.22)
 include(${CMAKE_CURRENT_LIST_DIR}/bill_of_materials.cmake)
 set(CMAKE_GET_RUNTIME_DEPENDENCIES_PLATFORM linux+elf)
 set(CMAKE_GET_RUNTIME_DEPENDENCIES_COMMAND ${CMAKE_OBJDUMP})
 if(SYSROOT)
+  file(REAL_PATH ${SYSROOT} SYSROOT)
   set(ENV{DPKG_ADMINDIR} ${SYSROOT}/var/lib/dpkg)
-  # What CMake calls for the loader's folders, which ldconfig prints with a colon.
+  # CMake asks ldconfig for the folders of libraries; this prints those of SYSROOT in the same form.
   file(GLOB library_folders ${SYSROOT}/usr/lib/*-linux-gnu ${SYSROOT}/lib/*-linux-gnu)
   set(CMAKE_LDCONFIG_COMMAND printf "%s:\\n" ${library_folders})
 endif()
@@ -59,7 +61,7 @@ file(GLOB pmix_plugins ${plugin_folder}/mca_pmix_ext*.so)
 # Finds the libraries that files load, without those of the C library.
 function(libraries_of result)
   file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${ARGN} RESOLVED_DEPENDENCIES_VAR found
-       UNRESOLVED_DEPENDENCIES_VAR missing DIRECTORIES ${library_folders}
+       UNRESOLVED_DEPENDENCIES_VAR missing
        PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|util|resolv|mvec|anl)\\.so")
   if(missing)
     list(APPEND found ${missing})

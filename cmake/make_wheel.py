@@ -52,11 +52,13 @@ def bundle_files(bundle):
 
 def needed_libc(bundle):
     """The newest version of glibc whose symbols a file of the bundle refers to, such as (2, 36)."""
-    versions = [(2, 0)]
+    versions = []
     for path, _ in bundle_files(bundle):
         libc, version = platform.libc_ver(path)
         if libc == "glibc" and version:
             versions.append(tuple(map(int, version.split("."))))
+    if not versions:
+        sys.exit("make_wheel.py: no file refers to glibc, so no tag for the wheel")
     return max(versions)
 
 
@@ -85,6 +87,8 @@ def main():
     tag = f"py3-none-manylinux_{'_'.join(map(str, needed_libc(bundle)[:2]))}_{processor}"
     info = f"lockstep-{version}.dist-info"
     file = folder / f"lockstep-{version}-{tag}.whl"
+    for old in folder.glob("lockstep-*.whl"):
+        old.unlink()
     wheel = Wheel(file)
     wheel.add("lockstep/__init__.py", MODULE.encode())
     for path, name in bundle_files(bundle):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes build/arm64-sysroot, the folder from which CMake's preset arm64 takes the headers and libraries of 64-bit ARM:
 # Debian's arm64 packages of what the build and the tests link, unpacked, not installed. Their dpkg database
-# (DPKG_ADMINDIR=build/arm64-sysroot/var/lib/dpkg) tells which package a file of the folder comes from. Needs neither
+# (DPKG_ADMINDIR=build/arm64-sysroot/var/lib/dpkg) lists which package a file of the folder comes from. Needs neither
 # root nor an ARM machine, only apt-get and a Debian mirror. Does nothing if the folder is complete, and newer than
 # launcher/packages.txt and this script.
 #   launcher/arm64-sysroot.sh
@@ -45,7 +45,9 @@ register() {
     [[ ! -e $packages/control/$file ]] || mv "$packages/control/$file" "$database/info/$name.$file" || return
   done
   rm -rf "$packages/control"
-  dpkg-deb --fsys-tarfile "$archive" | tar -t | sed "s|^\.|$folder|; s|/$||" >"$database/info/$name.list" &&
+  dpkg-deb --fsys-tarfile "$archive" | tar -t | sed 's|^[.]||; s|/$||' | while IFS= read -r file; do
+    printf '%s\n' "$folder$file"
+  done >"$database/info/$name.list" &&
     dpkg-deb -f "$archive" | sed '/^Package:/a Status: install ok installed' >>"$database/status" &&
     echo >>"$database/status"
 }
@@ -63,10 +65,11 @@ unpack() {
     ln -snf --relative "$unpacked$(readlink "$link")" "$link" || return
   done
   find "$unpacked/usr/share/doc" -type f ! -name copyright -delete || return
-  rm -rf "$packages" "$unpacked"/usr/share/{locale,man,perl} && mv "$unpacked" "$folder"
+  rm -rf "$packages" "$unpacked"/usr/share/{locale,man,perl} &&
+    touch "$unpacked" && mv "$unpacked" "$folder"  # its time was that of an archive
 }
 
-[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit; }
+[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit; }
 if [[ $folder -nt $launcher/packages.txt && $folder -nt $0 ]]; then exit; fi
 command -v apt-get >/dev/null ||
   die "this is not a Debian system; unpack the arm64 counterparts of these into $folder: $(names | xargs)"

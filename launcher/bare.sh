@@ -53,7 +53,8 @@ make_system() {
     script=(gutsy)  # of all releases of Ubuntu; Debian's debootstrap does not know the newest by name
   fi
   mirror=$(sources | awk -v release="$release" '$2 == release { print $1; exit }')
-  debootstrap --variant=minbase ${architecture:+"--arch=$architecture"} "$release" "$folder" ${mirror:+"$mirror"} "${script[@]}" || return
+  debootstrap --variant=minbase ${architecture:+"--arch=$architecture"} \
+    "$release" "$folder" ${mirror:+"$mirror"} "${script[@]}" || return
   if [[ -n $mirror ]]; then
     sources | sed 's/^/deb /' >"$folder/etc/apt/sources.list" || return
   fi
@@ -89,9 +90,10 @@ if [[ ${1-} == --release ]]; then
   release=${2:?--release needs a name}
   shift 2
 fi
-if [[ ${1-} == --architecture && ${3-} == --system ]]; then
-  architecture=$2
+if [[ ${1-} == --architecture ]]; then
+  architecture=${2:?--architecture needs a name}
   shift 2
+  [[ ${1-} == --system ]] || die "--architecture needs --system"
 fi
 [[ ${1-} != --why-not ]] || { why_not; exit; }
 [[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit; }

@@ -21,6 +21,11 @@ out=${1-}
 [[ -z $(git -C "$root" status --porcelain) ]] || die "there are changes that are not committed"
 version=$(sed -n 's/^project(lockstep VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
 grep -q "^## $version" "$root/CHANGELOG.md" || die "CHANGELOG.md has no section $version"
+if [[ $(uname -m) == x86_64 ]]; then
+  install_packages arm64
+  [[ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ]] ||
+    die "the kernel does not run ARM programs by qemu: no /proc/sys/fs/binfmt_misc/qemu-aarch64 (update-binfmts --enable)"
+fi
 say "lockstep $version, commit $(git -C "$root" rev-parse --short HEAD)"
 
 for release in $releases; do
@@ -43,7 +48,6 @@ cd "$root"
 mkdir -p "$out"
 make_packages release
 if [[ $(uname -m) == x86_64 ]]; then
-  install_packages arm64
   "$launcher/arm64-sysroot.sh"
   make_packages arm64
 fi

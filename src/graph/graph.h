@@ -68,8 +68,8 @@ ArenaLayout layout_arena(const std::vector<Parameter>& parameters);
 
 /// Writes the initial values of all parameters to an arena of `layout`. They depend on the initializer, the
 /// seed and the parameter's position in the network, not on how many threads compute them.
-/// `on_threads(work)` calls `work` on several threads at once, which then share the values, and returns when
-/// all calls have returned; default: on this thread alone.
+/// `on_threads(work)` calls `work` on several threads at once, which divide the values among themselves, and
+/// returns when all calls have returned; default: on this thread alone.
 void initialize_parameters(
     const std::vector<Parameter>& parameters, const ArenaLayout& layout, std::uint64_t seed, float* arena,
     const std::function<void(const std::function<void()>& work)>& on_threads = [](auto& work) { work(); });

@@ -142,8 +142,8 @@ struct DefaultTraits {
   static void fields(Options& /*options*/, auto&& /*field*/) {
     static_assert(std::is_empty_v<Options>, "options need fields()");
   }
-  /// Whether each channel of the output depends on the same channel of the input alone, and not on its
-  /// number.
+  /// Whether channel c of the output depends only on channel c of the input and that channel's parameters, so
+  /// that any range of channels can be computed alone.
   static bool by_channel(const auto& /*options*/, const Shape& /*input*/) { return false; }
   /// Fills in options that others imply.
   static void complete(auto& /*options*/) {}

@@ -374,7 +374,6 @@ for needed in podman buildah ip; do
     exit 77
   fi
 done
-[[ -x $build/lockstep ]] || die 4 "no program in $build; build it: cmake --preset release && cmake --build --preset release"
 # shellcheck source=tests/support/other_processor.sh
 source "$here/../support/other_processor.sh"
 reason=$(why_not_run)

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/random/normal.h"
+#include "core/random/philox.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 
@@ -131,7 +133,8 @@ TEST(Network, MistakesNameTheLayer) {
 
 TEST(Parameters, DoNotDependOnThreads) {
   Network network({1, 20, 20});
-  network.output(linear(flatten(batch_norm2d(network.input(), {})), 401));  // 160,400 weights
+  const Value pixels = flatten(batch_norm2d(network.input(), {}));
+  network.output(linear(pixels, {.features = 401, .weight = Initializer::normal(0.5)}));  // 160,400 weights
   const ArenaLayout layout = layout_arena(network.parameters());
   std::vector<float> alone(layout.elements, 7.0F);
   initialize_parameters(network.parameters(), layout, 7, alone.data());
@@ -142,6 +145,11 @@ TEST(Parameters, DoNotDependOnThreads) {
     for (std::thread& thread : threads) thread.join();
   });
   EXPECT_EQ(alone, shared);
+
+  constexpr std::uint32_t weight = 4,
+                          element = 100'000;  // parameter, after four of the norm; not in its first piece
+  const auto bits = philox(7, {static_cast<std::uint32_t>(Purpose::parameters), weight, element, 0});
+  EXPECT_EQ(shared[layout.offsets[weight] + element], static_cast<float>(0.5 * normal(bits[0], bits[1])));
 }
 
 TEST(Parameters, DependOnSeedAndPositionOnly) {

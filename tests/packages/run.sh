@@ -68,7 +68,7 @@ fresh_system() {
       { tail "$work/log" && return 1; }
   fi
   rm -rf --one-file-system "$work/debian"
-  cp -a "$work/fresh" "$work/debian"
+  cp -a --reflink=auto "$work/fresh" "$work/debian"
 }
 # shellcheck disable=SC2016  # of the inner shell
 inside=(unshare --mount --propagation private --pid --fork --kill-child bash -c '
@@ -84,14 +84,15 @@ install_inside() {
 
 wheel() {
   cmake --build "$build" --target wheel >"$work/log" 2>&1 || { tail "$work/log" && return 1; }
-  local at=("${clean[@]}") top='' folder=$work file
+  local at=("${clean[@]}") top='' folder=$work file python
+  python=$(command -v python3)
   if [[ -n $architecture ]]; then
-    at=("${inside[@]}") top=$work/debian folder=/root
+    at=("${inside[@]}") top=$work/debian folder=/root python=python3
     fresh_system && install_inside python3-venv || return
   fi
   file=$(basename "$build"/lockstep-*.whl)
   cp "$build/$file" "$top$folder/"
-  "${at[@]}" python3 -m venv "$folder/venv"
+  "${at[@]}" "$python" -m venv "$folder/venv"
   "${at[@]}" "$folder/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$folder/$file"
   trains "${at[@]}" env "PATH=$folder/venv/bin:/usr/bin:/bin" || return
   "${at[@]}" "$folder/venv/bin/pip" uninstall --quiet --yes lockstep

@@ -37,8 +37,8 @@ Type type_of(DataType dtype) {
 /// Number of this rank on its host, whose GPUs the ranks take in turn.
 int local_rank(const World* world) { return world != nullptr ? world->local_rank() : 0; }
 
-/// Number of threads for work on the host: the rank's share of the host's cores, minus one for the rank
-/// itself.
+/// Number of threads of the host beside the one that submits to the GPU: as many as the user said, else the
+/// rank's share of the host's cores, minus one.
 int other_threads(const BackendOptions& options) {
   if (options.execution.threads > 0) return options.execution.threads;
   const int local_size = options.world != nullptr ? options.world->local_size() : 1;

@@ -56,7 +56,7 @@ class Backend {
   /// Number of threads that compute; CUDA: 1.
   virtual int threads() const = 0;
   /// Calls `work` on several threads of the host at once, which divide it among themselves, and returns when
-  /// all calls have returned. CPU: on those that compute, so that their memory is near to them.
+  /// all calls have returned. CPU: on the threads that compute.
   virtual void on_host_threads(const std::function<void()>& work) = 0;
   /// Name of the processor: an instruction set, or that of a GPU.
   virtual std::string name() const = 0;

@@ -52,7 +52,7 @@ struct BlockedConvLayer {
   int weight_pixels_at_once;
   int factors_at_once;  ///< channels whose sums are in scratch together
 
-  int bands_at_once;  ///< from which both gradients are computed; 0: one gradient after the other
+  int bands_at_once;  ///< bands of pixels for which both gradients are computed together; 0: separately
 
   std::size_t packed_offset;  ///< packed weights
   std::size_t sums_offset;    ///< of gradients of weights
@@ -135,8 +135,9 @@ struct ChannelRange {
   int count;
 };
 
-void pack(const BlockedConvLayer& layer, const BlockedGrids& blocked, const BlockedPhase& phase,
-          const PassMemory& pass, const OpMemory& memory, const ChannelRange& targets) {
+/// Packs the weights of targets for a phase.
+void pack_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, const BlockedPhase& phase,
+                  const PassMemory& pass, const OpMemory& memory, const ChannelRange& targets) {
   const std::size_t filters =
       static_cast<std::size_t>(targets.conv_group) * layer.group_outputs * layer.group_inputs * layer.taps;
   layer.kernels->pack_weights(
@@ -150,7 +151,7 @@ void pack(const BlockedConvLayer& layer, const BlockedGrids& blocked, const Bloc
        .packed = floats_at(memory.scratch, layer.packed_offset)});
 }
 
-/// Computes the targets whose weights are packed, for one group of images.
+/// Task that computes the targets whose weights are packed, for one group of images.
 BlockedConv conv_task(const BlockedConvLayer& layer, const BlockedGrids& blocked, const BlockedPhase& phase,
                       const PassMemory& pass, const OpMemory& memory, const ChannelRange& targets,
                       int group) {
@@ -180,7 +181,7 @@ BlockedConv conv_task(const BlockedConvLayer& layer, const BlockedGrids& blocked
 void run_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, const PassMemory& pass,
                  const OpMemory& memory, const ChannelRange& targets) {
   for (const BlockedPhase& phase : blocked.phases) {
-    pack(layer, blocked, phase, pass, memory, targets);
+    pack_targets(layer, blocked, phase, pass, memory, targets);
     for (int group = 0; group < groups_of(memory.samples); ++group) {
       layer.kernels->conv(conv_task(layer, blocked, phase, pass, memory, targets, group));
     }
@@ -216,7 +217,7 @@ void forward(const BlockedConvLayer& layer, const OpMemory& memory) {
   }
 }
 
-PassMemory backward_pass(const BlockedConvLayer& layer, const OpMemory& memory) {
+PassMemory backward_memory(const BlockedConvLayer& layer, const OpMemory& memory) {
   return {.source = memory.grad_output,
           .masks = masks_of(layer, memory),
           .source_shape = layer.shapes.output,
@@ -232,7 +233,7 @@ void backward_data(const BlockedConvLayer& layer, const OpMemory& memory) {
   if (!layer.backward.grids.covers_all) {
     std::fill_n(memory.grad_inputs[0], layer.shapes.input.size() * lanes * groups_of(memory.samples), 0.0F);
   }
-  run_pass(layer, layer.backward, backward_pass(layer, memory), memory);
+  run_pass(layer, layer.backward, backward_memory(layer, memory), memory);
 }
 
 int lane_channels_of(const BlockedConvLayer& layer) {
@@ -249,7 +250,7 @@ void clear_sums(const BlockedConvLayer& layer, const OpMemory& memory, int facto
               0.0F);
 }
 
-/// Adds the products of one group of images to the sums of factor channels.
+/// Task that adds the products of one group of images to the sums of factor channels.
 BlockedConvWeights weights_task(const BlockedConvLayer& layer, const OpMemory& memory,
                                 const ChannelRange& factors, int group) {
   const bool inputs_in_lanes = layer.lanes_are_inputs;
@@ -271,7 +272,7 @@ BlockedConvWeights weights_task(const BlockedConvLayer& layer, const OpMemory& m
           .columns = output.width,
           .first_band = 0,
           .end_band = bands_of(output.height * output.width),
-          .factors_cached = false,
+          .prefetch_next_bands = false,
           .pixels_at_once = layer.weight_pixels_at_once,
           .taps = layer.forward.grids.taps.data(),
           .tap_count = static_cast<int>(layer.taps),
@@ -308,17 +309,17 @@ void backward_weights(const BlockedConvLayer& layer, const OpMemory& memory, con
 /// Computes both gradients from some bands of pixels at once, which are read from memory only once.
 void backward_by_bands(const BlockedConvLayer& layer, const OpMemory& memory) {
   const BlockedPhase& phase = layer.backward.phases.front();
-  const PassMemory pass = backward_pass(layer, memory);
+  const PassMemory pass = backward_memory(layer, memory);
   const ChannelRange inputs{0, 0, layer.group_inputs};
   const ChannelRange factors{0, 0, factors_of(layer)};
   const auto pixels = static_cast<int>(phase.targets.size());
-  pack(layer, layer.backward, phase, pass, memory, inputs);
+  pack_targets(layer, layer.backward, phase, pass, memory, inputs);
   clear_sums(layer, memory, factors.count);
   for (int group = 0; group < groups_of(memory.samples); ++group) {
     BlockedConv conv = conv_task(layer, layer.backward, phase, pass, memory, inputs, group);
     BlockedConvWeights weights = weights_task(layer, memory, factors, group);
     const int bands = weights.end_band;
-    weights.factors_cached = true;
+    weights.prefetch_next_bands = true;
     for (int band = 0; band < bands; band += layer.bands_at_once) {
       weights.first_band = band;
       weights.end_band = std::min(band + layer.bands_at_once, bands);
@@ -366,14 +367,16 @@ std::size_t packed_floats(const BlockedGrids& grid, int sources) {
   return static_cast<std::size_t>(grid.targets_at_once) * sources * most_taps(grid);
 }
 
-/// Bands from which both gradients are computed at once; 0: one gradient after the other. At once if the
-/// output's gradient is larger than the input's and has so few products that reading it takes most of the
-/// time. Its pixels stay in the second-level cache between both.
+/// Number of bands for which backward_by_bands computes both gradients; 0: each gradient has a pass of its
+/// own. A common pass pays if reading the output's gradient takes longer than its products
+/// (docs/performance.md), and if the pixels of all its channels stay in the second-level cache between both.
 int choose_bands_at_once(const BlockedConvLayer& layer) {
-  constexpr std::size_t cache_limit = std::size_t{768} << 10;
+  constexpr std::size_t cache_limit = std::size_t{768} << 10;  // of 1 MiB or more
   constexpr int few_inputs = 32;
-  const bool reads_no_neighbours = layer.taps == 1 && layer.shapes.output.height == 1;  // flattened
-  if (!reads_no_neighbours || layer.shapes.options.groups > 1 || layer.backward.phases.size() != 1) return 0;
+  const Conv2d& options = layer.shapes.options;
+  const bool reads_no_neighbours = options.kernel == 1 && options.stride == 1 && options.padding == 0;
+  const bool flat = reads_no_neighbours && layer.shapes.output.height == 1 && layer.shapes.input.height == 1;
+  if (!flat || options.groups > 1 || layer.backward.phases.size() != 1) return 0;
   if (layer.group_inputs > few_inputs || layer.group_outputs <= layer.group_inputs) return 0;
   if (layer.factors_at_once < factors_of(layer)) return 0;
   const std::size_t band =

@@ -140,8 +140,8 @@ void pack_sources(const BlockedConv& task, const PixelBlock& block, const Channe
   }
 }
 
-/// Pixels of a tile of the next block. They are brought into the second-level cache bit by bit, while tiles
-/// of this block are computed.
+/// Pixels of a tile of the next block, or of the next task's first block. They are brought into the
+/// second-level cache bit by bit, while tiles of this block are computed.
 struct UpcomingPixels {
   const float* pixel[tile_pixels];
   int pixels;
@@ -155,8 +155,8 @@ void bring(UpcomingPixels& next, int channels) {
   }
 }
 
-/// Pixels that a tile of the next block reads. None if there are several taps: they read most pixels of this
-/// block again.
+/// Pixels that a tile of the next block, or of the next task, reads. None if there are several taps: they
+/// read most pixels of this block again.
 UpcomingPixels upcoming(const BlockedConv& task, const PixelBlock& block, const Channels& sources, int t) {
   UpcomingPixels next{};
   const int first = block.first + block.begin[block.tiles] + block.begin[t];

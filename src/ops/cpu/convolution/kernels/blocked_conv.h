@@ -89,7 +89,7 @@ struct BlockedConv {
   const std::int32_t* source_places;  ///< [tap][pixel]: pixel of a plane, or -1: zeros
   const std::int32_t* target_places;  ///< [pixel]
   int pixels;
-  int pixels_to_come;  ///< places of source_places after these, whose pixels another task reads next
+  int pixels_to_come;  ///< further places after these, of the next task: their pixels are only prefetched
   int taps;
   const float* packed;  ///< weights, see PackWeights
   const float* bias;    ///< null: zeros
@@ -111,9 +111,10 @@ struct BlockedConvWeights {
   int factor_step;
   int rows, columns;  ///< of the grid
   int first_band, end_band;
-  bool factors_cached;  ///< whether the factor's pixels are in cache, and the next task needs those of the
-                        ///< next bands
-  int pixels_at_once;   ///< at most weight_pixels; does not affect the bits of results
+  /// Whether to bring the factor's pixels of the bands after these into the cache, for the next task. Those
+  /// of these bands are there already.
+  bool prefetch_next_bands;
+  int pixels_at_once;  ///< at most weight_pixels; does not affect the bits of results
   const ConvTap* taps;
   int tap_count;
   float* sums;     ///< factors * taps rows, rounded up to 16, of weight_sums_width() floats

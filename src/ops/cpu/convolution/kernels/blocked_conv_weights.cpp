@@ -216,15 +216,15 @@ void add_band(const BlockedConvWeights& task, const Gathered& gathered, std::siz
 /// Pixels that follow factors [first, first + count), if they lie side by side in memory: those of the next
 /// factors, or of the next stretch.
 Upcoming upcoming_factors(const BlockedConvWeights& task, const TapPixels& where, int first, int count,
-                          int stretch) {
+                          int stretch_pixels) {
   const bool side_by_side = task.tap_count == 1 && task.factor_step == 1 && where.inside;
-  if (!task.factors_cached) first += count;
+  if (!task.prefetch_next_bands) first += count;
   if (!side_by_side || first >= task.factor.channels) return {task.scratch, 0, 0};
   const std::size_t plane = static_cast<std::size_t>(task.factor.height) * task.factor.width;
   std::size_t pixel = where.pixel[0];
-  if (task.factors_cached) {
-    pixel += stretch;
-    if (pixel + stretch > plane) return {task.scratch, 0, 0};
+  if (task.prefetch_next_bands) {
+    pixel += stretch_pixels;
+    if (pixel + stretch_pixels > plane) return {task.scratch, 0, 0};
   }
   return {task.factor.data + pixels(plane * first + pixel), pixels(plane), lanes};
 }
