@@ -30,6 +30,8 @@ const std::vector<Elsewhere> elsewhere = {
     {"cp deploy/systemd/", "changes the system"},
     {"systemctl ", "changes the system"},
     {"cmake ", "bundle_test.cpp builds the bundle"},
+    {"launcher/arm64-sysroot.sh", "fetches 125 MB; tests/packages for ARM, by launcher/selftest.sh --long"},
+    {"cpack ", "tests/packages"},
     {"lockstep-run --hosts", "needs several hosts"},
     {"python3 -m venv", "needs PyPI"},
     {"venv/bin/", "needs PyPI"},
