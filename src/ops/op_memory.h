@@ -22,8 +22,8 @@ struct NodeMemory {
   const Element* grad_output = nullptr;
   /// Overwritten; null: the gradient of this input is not needed.
   std::array<Element*, max_inputs> grad_inputs{};
-  /// Weight, bias, running mean, running variance, in PyTorch's layouts; aligned to a float. If
-  /// several operations run as one: the parameters of the first, then those of the second, and so on.
+  /// Weight, bias, running mean, running variance, in PyTorch's layouts; aligned to a float. A chain of
+  /// operations has the parameters of its first operation, followed by those of the second, and so on.
   std::array<const float*, max_parameters> parameters{};
   /// Sums over the samples, overwritten; layouts of the parameters. Running statistics: samples * the value
   /// of the micro-batch. A bias: null if its gradient is not to be computed.

@@ -7,7 +7,7 @@
 #   tests/containers/run.sh [--build DIR] [CASE...]
 #   --build DIR  build folder, with the archives of the targets bundle and bundle-data; default build/release. If it is
 #                for another processor (build/arm64), qemu runs the programs of the containers
-#   CASE...      default: all, which --list prints; for another processor, those of one container
+#   CASE...      default: all (see --list); on another processor: image words one_container workspace
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)

@@ -374,8 +374,8 @@ int choose_bands_at_once(const BlockedConvLayer& layer) {
   constexpr std::size_t cache_limit = std::size_t{768} << 10;  // of 1 MiB or more
   constexpr int few_inputs = 32;
   const Conv2d& options = layer.shapes.options;
-  const bool reads_no_neighbours = options.kernel == 1 && options.stride == 1 && options.padding == 0;
-  const bool flat = reads_no_neighbours && layer.shapes.output.height == 1 && layer.shapes.input.height == 1;
+  const bool flat =
+      reads_no_neighbours(options) && layer.shapes.output.height == 1 && layer.shapes.input.height == 1;
   if (!flat || options.groups > 1 || layer.backward.phases.size() != 1) return 0;
   if (layer.group_inputs > few_inputs || layer.group_outputs <= layer.group_inputs) return 0;
   if (layer.factors_at_once < factors_of(layer)) return 0;

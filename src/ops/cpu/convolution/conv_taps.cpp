@@ -40,8 +40,8 @@ void add_phase(const ConvShapes& shapes, int row, int column, TapGrids& grids) {
 
 ConvShapes flattened(ConvShapes shapes) {
   const Conv2d& options = shapes.options;
-  if (options.kernel == 1 && options.stride == 1 && options.padding == 0 &&
-      shapes.input.height == shapes.output.height && shapes.input.width == shapes.output.width) {
+  if (reads_no_neighbours(options) && shapes.input.height == shapes.output.height &&
+      shapes.input.width == shapes.output.width) {
     for (Shape* shape : {&shapes.input, &shapes.output}) {
       shape->width *= shape->height;
       shape->height = 1;

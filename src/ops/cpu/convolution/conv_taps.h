@@ -29,7 +29,11 @@ struct ConvShapes {
   Shape output;
 };
 
-/// Flattens images to one row if the convolution reads no neighbours (1 x 1, stride 1).
+/// Whether each output pixel is computed from the input pixel at the same place: 1 x 1, stride 1, no padding.
+constexpr bool reads_no_neighbours(const Conv2d& options) {
+  return options.kernel == 1 && options.stride == 1 && options.padding == 0;
+}
+/// Flattens images to one row if the convolution reads no neighbours.
 ConvShapes flattened(ConvShapes shapes);
 
 /// Grid of the output, in one phase.
