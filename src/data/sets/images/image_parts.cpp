@@ -154,8 +154,13 @@ ImageParts list_image_parts(const std::filesystem::path& place, double test_frac
   ImageParts parts{.train = list(places.train), .validation = {}, .test = {}};
   if (use == DataUse::training) check_several_classes(parts.train.place(), parts.train.classes);
   if (!places.validation.empty()) parts.validation = list(places.validation, parts.train.classes);
-  if (!places.test.empty()) parts.test = list(places.test, parts.train.classes);
-  if (test_fraction > 0.0) parts.test = split_off_test_images(parts.train, test_fraction);
+  if (!places.test.empty()) {
+    parts.test = list(places.test, parts.train.classes);
+    parts.test_origin = parts.test->place();
+  } else if (test_fraction > 0.0) {
+    parts.test = split_off_test_images(parts.train, test_fraction);
+    parts.test_origin = origin_of_fraction(test_fraction);
+  }
   return parts;
 }
 

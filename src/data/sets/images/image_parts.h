@@ -15,6 +15,7 @@ struct ImageParts {
   ImageList train;
   std::optional<ImageList> validation;
   std::optional<ImageList> test;
+  std::string test_origin = {};  ///< place of the test part, or the fraction that was held out
 };
 
 /// Lists the images of a data set. `place` is a folder: its parts are FOLDER/train/CLASS/, val/CLASS/ (or

@@ -52,12 +52,10 @@ DatasetPair open_packed_parts(const std::filesystem::path& folder, double test_f
 
 DatasetPair open_classes(const std::filesystem::path& place, double test_fraction, Shape shape, DataUse use) {
   if (has_packed_images(place)) return open_packed_parts(place, test_fraction, shape, use);
-  test_fraction = test_share(find_image_part(place, Part::test), test_fraction, use);
   ImageParts parts = list_image_parts(place, test_fraction, use);
   DatasetPair pair;
   if (parts.validation) pair.validation_origin = parts.validation->place();
-  if (parts.test)
-    pair.test_origin = test_fraction > 0.0 ? origin_of_fraction(test_fraction) : parts.test->place();
+  pair.test_origin = std::move(parts.test_origin);
   pair.train = make_images(std::move(parts.train), shape);
   if (parts.validation) pair.validation = make_images(std::move(*parts.validation), shape);
   if (parts.test) pair.test = make_images(std::move(*parts.test), shape);
