@@ -94,16 +94,14 @@ TEST_P(Ops, GradientsDoNotDependOnWhichAreWanted) {
 
 /// Whether a convolution of bf16 adds in the order of bf16_product.h.
 bool multiplies_bf16(const OpCase& op_case) {
-  const auto* const conv = std::get_if<Conv2d>(&op_case.node.operation);
-  return conv != nullptr && conv->groups == 1 && !op_case.winograd &&
-         cpu::plan_op({.node = op_case.node,
-                       .inputs = op_case.inputs,
-                       .samples = 1,
-                       .training = true,
-                       .input_gradient = true,
-                       .level = cpu::best_level(),
-                       .dtype = DataType::bf16})
-             .takes_bf16;
+  return !op_case.winograd && cpu::plan_op({.node = op_case.node,
+                                            .inputs = op_case.inputs,
+                                            .samples = 1,
+                                            .training = true,
+                                            .input_gradient = true,
+                                            .level = cpu::best_level(),
+                                            .dtype = DataType::bf16})
+                                  .multiplies_bf16;
 }
 
 void round_to_bf16(const OpCase& op_case, OpInputs& values) {

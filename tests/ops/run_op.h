@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "ops/cpu/convolution/conv2d.h"
-#include "ops/cpu/widened_op.h"
 #include "ops/lanes.h"
 #include "ops/op_inputs.h"
 
@@ -55,7 +54,6 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
                          .dtype = dtype};
   if (run.stream) request.stream_above = {0, 0};
   cpu::Op op = op_case.winograd ? plan_winograd(request) : plan_op(request);
-  if (op_case.winograd && dtype == DataType::bf16) op = widened(request, std::move(op));
   const auto stored = [dtype](Lanes floats) {
     return dtype == DataType::bf16 ? packed(floats) : std::move(floats);
   };

@@ -1,9 +1,9 @@
 #include "ops/cpu/widened_op.h"
 
 #include <utility>
-#include <variant>
 
 #include "ops/cpu/kernels/conversion.h"
+#include "ops/cpu/rounded_weights.h"
 
 namespace lockstep::cpu {
 namespace {
@@ -19,8 +19,7 @@ struct Copy {
 struct WidenedOp {
   Op op;
   const ConversionKernels* kernels;
-  std::size_t weights;  ///< whose products are summed; 0: none
-  std::size_t weight_offset = 0;
+  RoundedWeights weights = {};
   std::array<Copy, max_inputs> inputs = {}, grad_inputs = {};
   Copy output = {}, grad_output = {};
 };
@@ -38,19 +37,14 @@ float* widen(const WidenedOp& widened, const StoredMemory& memory, const Copy& c
 
 /// The operation's own view, without activations.
 OpMemory without_activations(const WidenedOp& widened, const StoredMemory& memory) {
-  OpMemory view{.samples = memory.samples,
-                .parameters = memory.parameters,
-                .grad_parameters = memory.grad_parameters,
-                .saved = memory.saved,
-                .scratch = memory.scratch,
-                .ids = memory.ids,
-                .random = memory.random};
-  if (widened.weights > 0) {
-    float* rounded = floats_at(memory.scratch, widened.weight_offset);
-    widened.kernels->round_floats(widened.weights, memory.parameters[0], rounded);
-    view.parameters[0] = rounded;
-  }
-  return view;
+  const OpMemory view{.samples = memory.samples,
+                      .parameters = memory.parameters,
+                      .grad_parameters = memory.grad_parameters,
+                      .saved = memory.saved,
+                      .scratch = memory.scratch,
+                      .ids = memory.ids,
+                      .random = memory.random};
+  return with_rounded_weights(widened.weights, view);
 }
 
 void forward(const WidenedOp& widened, const StoredMemory& memory) {
@@ -97,26 +91,14 @@ void lay_out(const OpRequest& request, WidenedOp& widened) {
   }
   widened.output = place(request.node.shape);
   if (request.training) widened.grad_output = place(request.node.shape);
-  if (widened.weights > 0) widened.weight_offset = layout.add(widened.weights);
+  widened.weights = place_rounded_weights(request, layout);
   widened.op.scratch_bytes = layout.bytes();
-}
-
-std::size_t weights_of(const OpRequest& request) {
-  if (const auto* conv = std::get_if<Conv2d>(&request.node.operation)) {
-    return static_cast<std::size_t>(request.node.shape.channels) * request.inputs[0].channels / conv->groups *
-           conv->kernel * conv->kernel;
-  }
-  if (std::holds_alternative<Linear>(request.node.operation)) {
-    return request.node.shape.size() * request.inputs[0].size();
-  }
-  return 0;
 }
 
 }  // namespace
 
 Op widened(const OpRequest& request, Op op) {
-  WidenedOp widened{
-      .op = std::move(op), .kernels = &conversion_kernels(request.level), .weights = weights_of(request)};
+  WidenedOp widened{.op = std::move(op), .kernels = &conversion_kernels(request.level)};
   lay_out(request, widened);
   Op result = op_of<Bfloat16>(widened);
   result.saved_bytes = widened.op.saved_bytes;

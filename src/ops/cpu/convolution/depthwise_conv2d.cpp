@@ -3,8 +3,8 @@
 #include "ops/cpu/convolution/conv2d.h"
 #include "ops/cpu/convolution/conv_taps.h"
 #include "ops/cpu/convolution/kernels/depthwise.h"
-#include "ops/cpu/kernels/conversion.h"
 #include "ops/cpu/kernels/elementwise.h"
+#include "ops/cpu/rounded_weights.h"
 
 namespace lockstep::cpu {
 namespace {
@@ -27,7 +27,6 @@ template <class Element>
 struct DepthwiseConvLayer {
   const DepthwiseFunctions<Element>* kernels;
   const ElementwiseFunctions<Element>* elementwise;
-  const ConversionKernels* conversion;
   ConvShapes shapes;
   bool relu;
   DepthwiseGrids forward;
@@ -36,7 +35,7 @@ struct DepthwiseConvLayer {
   std::size_t band_offset;
   std::size_t grad_band_offset;
   std::size_t sums_offset;
-  std::size_t weights_offset;  ///< of weights that are rounded to bf16
+  RoundedWeights weights;
 };
 
 DepthwiseGrids depthwise_grids(TapGrids grids) {
@@ -60,7 +59,6 @@ DepthwiseConvLayer<Element> depthwise_layer(const OpRequest& request) {
   DepthwiseConvLayer<Element> layer{};
   layer.kernels = &functions_of<Element>(depthwise_kernels(request.level));
   layer.elementwise = &functions_of<Element>(elementwise_kernels(request.level));
-  layer.conversion = &conversion_kernels(request.level);
   layer.shapes = {std::get<Conv2d>(request.node.operation), request.inputs[0], request.node.shape};
   layer.relu = request.node.epilogue.relu;
   layer.forward = depthwise_grids(forward_taps(layer.shapes));
@@ -72,24 +70,6 @@ DepthwiseConvLayer<Element> depthwise_layer(const OpRequest& request) {
     layer.backward.stream = whole_lines && streams_grad_input<Element>(request);
   }
   return layer;
-}
-
-template <class Element>
-std::size_t weights_size(const DepthwiseConvLayer<Element>& layer) {
-  return layer.shapes.output.channels * layer.forward.grids.taps.size();
-}
-
-/// The same view, with weights rounded to the type of activations.
-template <class Element>
-NodeMemory<Element> with_rounded_weights(const DepthwiseConvLayer<Element>& layer,
-                                         const NodeMemory<Element>& memory) {
-  NodeMemory<Element> view = memory;
-  if constexpr (!std::is_same_v<Element, float>) {
-    float* const rounded = floats_at(memory.scratch, layer.weights_offset);
-    layer.conversion->round_floats(weights_size(layer), memory.parameters[0], rounded);
-    view.parameters[0] = rounded;
-  }
-  return view;
 }
 
 /// Task for the channels of `source`, which begin with channel `first`, without its target.
@@ -119,7 +99,7 @@ DepthwiseConv<Element> task_of(const DepthwiseConvLayer<Element>& layer, const D
 
 template <class Element>
 void forward(const DepthwiseConvLayer<Element>& layer, const NodeMemory<Element>& unrounded) {
-  const NodeMemory<Element> memory = with_rounded_weights(layer, unrounded);
+  const NodeMemory<Element> memory = with_rounded_weights(layer.weights, unrounded);
   const Shape& output = layer.shapes.output;
   for (int group = 0; group < groups_of(memory.samples); ++group) {
     DepthwiseConv<Element> task =
@@ -186,7 +166,7 @@ void backward_weights(const DepthwiseConvLayer<Element>& layer, const NodeMemory
 
 template <class Element>
 void backward(const DepthwiseConvLayer<Element>& layer, const NodeMemory<Element>& unrounded) {
-  const NodeMemory<Element> memory = with_rounded_weights(layer, unrounded);
+  const NodeMemory<Element> memory = with_rounded_weights(layer.weights, unrounded);
   const Shape& output = layer.shapes.output;
   const int groups = groups_of(memory.samples);
   const bool data = memory.grad_inputs[0] != nullptr;
@@ -213,7 +193,7 @@ std::size_t band_floats(const DepthwiseGrids& grid) {
 
 /// Sets the offsets of the layer; returns the bytes of scratch memory.
 template <class Element>
-std::size_t lay_out_scratch(DepthwiseConvLayer<Element>& layer) {
+std::size_t lay_out_scratch(const OpRequest& request, DepthwiseConvLayer<Element>& layer) {
   const std::size_t band = std::max(band_floats(layer.forward), band_floats(layer.backward));
   const bool copies_gradient = layer.relu || !std::is_same_v<Element, float>;
   const std::size_t grad =
@@ -223,7 +203,7 @@ std::size_t lay_out_scratch(DepthwiseConvLayer<Element>& layer) {
   layer.band_offset = layout.add(band);
   layer.grad_band_offset = layout.add(grad);
   layer.sums_offset = layout.add(layer.forward.grids.taps.size() * lanes);
-  layer.weights_offset = layout.add(std::is_same_v<Element, float> ? 0 : weights_size(layer));
+  layer.weights = place_rounded_weights(request, layout);
   return layout.bytes();
 }
 
@@ -232,7 +212,7 @@ std::size_t lay_out_scratch(DepthwiseConvLayer<Element>& layer) {
 Op plan_depthwise_conv2d(const OpRequest& request) {
   return plan_as_stored(request, [&]<class Element>(Element) {
     DepthwiseConvLayer<Element> layer = depthwise_layer<Element>(request);
-    const std::size_t scratch_bytes = lay_out_scratch(layer);
+    const std::size_t scratch_bytes = lay_out_scratch(request, layer);
     Op op = op_of<Element>(layer);
     op.scratch_bytes = scratch_bytes;
     op.saved_bytes = mask_bytes(layer.relu, layer.shapes.output.size(), request.samples);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/cpu/convolution/kernels/winograd.h"
+#include "ops/cpu/rounded_weights.h"
 
 namespace lockstep::cpu {
 namespace {
@@ -14,9 +15,10 @@ constexpr int min_pixels = 8;
 constexpr int tile = 4;
 constexpr int positions = 36;
 
-/// A convolution planned for a number of samples.
+/// A convolution planned for a number of samples, with activations that are stored as `Element`.
+template <class Element>
 struct WinogradConvLayer {
-  const WinogradKernels* kernels;
+  const WinogradFunctions<Element>* kernels;
   WinogradShape forward;
   WinogradShape data;  ///< of the convolution that computes the input's gradient
   WinogradBlocks forward_blocks;
@@ -25,6 +27,8 @@ struct WinogradConvLayer {
   bool relu;
   bool input_gradient;
   std::size_t mask_pixels;  ///< per group
+  std::size_t scratch_offset;
+  RoundedWeights weights;
 };
 
 int tiles_of(int height, int width, int groups) {
@@ -77,12 +81,13 @@ WinogradBlocks weights_blocks(const WinogradShape& shape, int groups) {
           .keep_filters = false};
 }
 
-WinogradConvLayer winograd_layer(const OpRequest& request) {
+template <class Element>
+WinogradConvLayer<Element> winograd_layer(const OpRequest& request) {
   const Shape& input = request.inputs[0];
   const Shape& output = request.node.shape;
   const int groups = groups_of(request.samples);
-  WinogradConvLayer layer{};
-  layer.kernels = &winograd_kernels(request.level);
+  WinogradConvLayer<Element> layer{};
+  layer.kernels = &functions_of<Element>(winograd_kernels(request.level));
   layer.forward = {.in_channels = input.channels,
                    .in_height = input.height,
                    .in_width = input.width,
@@ -100,7 +105,9 @@ WinogradConvLayer winograd_layer(const OpRequest& request) {
   return layer;
 }
 
-void forward(const WinogradConvLayer& layer, const OpMemory& memory) {
+template <class Element>
+void forward(const WinogradConvLayer<Element>& layer, const NodeMemory<Element>& unrounded) {
+  const NodeMemory<Element> memory = with_rounded_weights(layer.weights, unrounded);
   layer.kernels->conv({.shape = layer.forward,
                        .blocks = layer.forward_blocks,
                        .groups = groups_of(memory.samples),
@@ -111,10 +118,12 @@ void forward(const WinogradConvLayer& layer, const OpMemory& memory) {
                        .bias = memory.parameters[1],
                        .output = memory.output,
                        .output_masks = masks_of(layer, memory),
-                       .scratch = floats_at(memory.scratch, 0)});
+                       .scratch = floats_at(memory.scratch, layer.scratch_offset)});
 }
 
-void backward(const WinogradConvLayer& layer, const OpMemory& memory) {
+template <class Element>
+void backward(const WinogradConvLayer<Element>& layer, const NodeMemory<Element>& unrounded) {
+  const NodeMemory<Element> memory = with_rounded_weights(layer.weights, unrounded);
   if (layer.input_gradient && memory.grad_inputs[0] != nullptr) {
     layer.kernels->conv({.shape = layer.data,
                          .blocks = layer.data_blocks,
@@ -126,7 +135,7 @@ void backward(const WinogradConvLayer& layer, const OpMemory& memory) {
                          .bias = nullptr,
                          .output = memory.grad_inputs[0],
                          .output_masks = nullptr,
-                         .scratch = floats_at(memory.scratch, 0)});
+                         .scratch = floats_at(memory.scratch, layer.scratch_offset)});
   }
   layer.kernels->backward_weights({.shape = layer.forward,
                                    .blocks = layer.weights_blocks,
@@ -136,13 +145,19 @@ void backward(const WinogradConvLayer& layer, const OpMemory& memory) {
                                    .masks = masks_of(layer, memory),
                                    .grad_weight = memory.grad_parameters[0],
                                    .grad_bias = memory.grad_parameters[1],
-                                   .scratch = floats_at(memory.scratch, 0)});
+                                   .scratch = floats_at(memory.scratch, layer.scratch_offset)});
 }
 
-std::size_t scratch_floats(const WinogradConvLayer& layer) {
-  return std::max({layer.kernels->conv_scratch(layer.forward, layer.forward_blocks),
-                   layer.kernels->conv_scratch(layer.data, layer.data_blocks),
-                   layer.kernels->backward_weights_scratch(layer.forward, layer.weights_blocks)});
+template <class Element>
+std::size_t lay_out_scratch(const OpRequest& request, WinogradConvLayer<Element>& layer) {
+  const WinogradKernels& kernels = winograd_kernels(request.level);
+  ScratchLayout layout;
+  layer.scratch_offset =
+      layout.add(std::max({kernels.conv_scratch(layer.forward, layer.forward_blocks),
+                           kernels.conv_scratch(layer.data, layer.data_blocks),
+                           kernels.backward_weights_scratch(layer.forward, layer.weights_blocks)}));
+  layer.weights = place_rounded_weights(request, layout);
+  return layout.bytes();
 }
 
 }  // namespace
@@ -158,14 +173,15 @@ bool suits_winograd(const OpRequest& request) {
 }
 
 Op plan_winograd(const OpRequest& request) {
-  const WinogradConvLayer layer = winograd_layer(request);
-  ScratchLayout layout;
-  layout.add(scratch_floats(layer));
-  Op op = op_of(layer);
-  op.scratch_bytes = layout.bytes();
-  op.saved_bytes = mask_bytes(layer.relu, layer.mask_pixels, request.samples);
-  op.backward_reads_inputs = 1;
-  return op;
+  return plan_as_stored(request, [&]<class Element>(Element) {
+    WinogradConvLayer<Element> layer = winograd_layer<Element>(request);
+    const std::size_t scratch_bytes = lay_out_scratch(request, layer);
+    Op op = op_of<Element>(layer);
+    op.scratch_bytes = scratch_bytes;
+    op.saved_bytes = mask_bytes(layer.relu, layer.mask_pixels, request.samples);
+    op.backward_reads_inputs = 1;
+    return op;
+  });
 }
 
 }  // namespace lockstep::cpu

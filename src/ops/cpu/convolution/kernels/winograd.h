@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/bfloat16.h"
 #include "ops/cpu/kernels/table.h"
 
 namespace lockstep::cpu {
@@ -29,17 +30,19 @@ struct WinogradBlocks {
 
 /// Convolution of all groups of images, forward or for the gradient of the input. Order of additions per
 /// position of a tile: zero, then input channels ascending; the bias is added after the output transform.
+/// Activations are stored as `Element`, here and below.
+template <class Element>
 struct WinogradConv {
   WinogradShape shape;
   WinogradBlocks blocks;
   int groups;
-  const float* input;
+  const Element* input;
   const std::uint16_t*
       input_masks;      ///< [group][in][row][column]: images whose bit is 0 are zeros; may be null
   const float* weight;  ///< [out][in][3][3]
   bool transposed;      ///< whether weight is [in][out][3][3], rotated by 180 degrees
   const float* bias;    ///< null: zeros
-  float* output;
+  Element* output;
   std::uint16_t*
       output_masks;  ///< [group][out][row][column]: a bit per image that passed ReLU; null: no ReLU
   float* scratch;    ///< winograd_conv_scratch() floats
@@ -48,21 +51,26 @@ struct WinogradConv {
 /// Gradients of weights and biases from all groups of images. Order of additions per position and pair of
 /// channels: (tile, image) ascending, tiles in the order of TileGrid. Biases: see
 /// winograd_backward_weights.cpp.
+template <class Element>
 struct WinogradBackwardWeights {
   WinogradShape shape;
   WinogradBlocks blocks;  ///< keep_filters is unused
   int groups;
-  const float* input;
-  const float* grad_output;    ///< zeros in missing images
+  const Element* input;
+  const Element* grad_output;  ///< zeros in missing images
   const std::uint16_t* masks;  ///< of grad_output; may be null
   float* grad_weight;
   float* grad_bias;  ///< may be null
   float* scratch;    ///< winograd_backward_weights_scratch() floats
 };
 
-struct WinogradKernels {
-  void (*conv)(const WinogradConv&);
-  void (*backward_weights)(const WinogradBackwardWeights&);
+template <class Element>
+struct WinogradFunctions {
+  void (*conv)(const WinogradConv<Element>&);
+  void (*backward_weights)(const WinogradBackwardWeights<Element>&);
+};
+struct WinogradKernels : WinogradFunctions<float> {
+  WinogradFunctions<Bfloat16> bf16;
   std::size_t (*conv_scratch)(const WinogradShape&, const WinogradBlocks&);
   std::size_t (*backward_weights_scratch)(const WinogradShape&, const WinogradBlocks&);
 };
@@ -71,7 +79,8 @@ LOCKSTEP_KERNEL_TABLE(WinogradKernels, winograd_kernels)
 #ifdef LOCKSTEP_LEVEL
 namespace LOCKSTEP_LEVEL {
 // Defined in sources of their own.
-void winograd_backward_weights(const WinogradBackwardWeights& task);
+template <class Element>
+void winograd_backward_weights(const WinogradBackwardWeights<Element>& task);
 std::size_t winograd_backward_weights_scratch(const WinogradShape& shape, const WinogradBlocks& blocks);
 }  // namespace LOCKSTEP_LEVEL
 #endif

@@ -60,7 +60,7 @@ Memory memory_at(float* scratch, const Layout& layout) {
 
 /// A run of tiles and a block of output channels.
 struct Block {
-  const WinogradBackwardWeights& task;
+  const WinogradShape& shape;
   Layout layout;
   Memory memory;
   const Run& run;
@@ -155,12 +155,13 @@ HWY_INLINE void transpose(const float* from, float* to, std::size_t step) {
 }
 
 /// Transforms the patches of `unit` input channels of one tile; missing channels are zeros.
-template <int ROWS, int COLUMNS>
-HWY_NOINLINE void transform_patches(const Block& block, const Tile& tile, int first_channel) {
-  const WinogradShape& s = block.task.shape;
+template <int ROWS, int COLUMNS, class Element>
+HWY_NOINLINE void transform_patches(const Block& block, const Element* input, const Tile& tile,
+                                    int first_channel) {
+  const WinogradShape& s = block.shape;
   const std::size_t plane = pixels(static_cast<std::size_t>(s.in_height) * s.in_width);
-  const float* data =
-      block.task.input + plane * (static_cast<std::size_t>(tile.group) * s.in_channels + first_channel);
+  const Element* data =
+      input + plane * (static_cast<std::size_t>(tile.group) * s.in_channels + first_channel);
   float* patches = block.memory.patches;
   for (int c = first_channel; c < first_channel + unit; ++c, data += plane, patches += lanes) {
     for (int part = 0; part < parts; ++part) {
@@ -172,21 +173,23 @@ HWY_NOINLINE void transform_patches(const Block& block, const Tile& tile, int fi
         continue;
       }
       with_window<ROWS + 2, COLUMNS + 2>(
-          {data, nullptr, s.in_height, s.in_width}, tile.row - s.padding, tile.column - s.padding, part,
-          [&](const auto& window)
-              HWY_ATTR { transform<InputTransform<ROWS>, InputTransform<COLUMNS>>(window, target); });
+          Image<Element>{data, nullptr, s.in_height, s.in_width}, tile.row - s.padding,
+          tile.column - s.padding, part, [&](const auto& window) HWY_ATTR {
+            transform<InputTransform<ROWS>, InputTransform<COLUMNS>>(window, target);
+          });
     }
   }
 }
 
-void transform_inputs(const Block& block) {
+template <class Element>
+void transform_inputs(const Block& block, const Element* input) {
   const Layout& layout = block.layout;
   block.run.for_each_kind([&](int kind, auto rows, auto columns) HWY_ATTR {
     for (int c = 0; c < layout.channels; c += unit) {
       const int first = c / channel_block * channel_block;
       const auto step = static_cast<std::size_t>(smaller(channel_block, layout.channels - first));
       block.run.for_each_tile(kind, [&](const Tile& tile, int number) HWY_ATTR {
-        transform_patches<rows, columns>(block, tile, c);
+        transform_patches<rows, columns>(block, input, tile, c);
         for (int i = 0; i < rows + 2; ++i) {
           for (int j = 0; j < columns + 2; ++j) {
             const int position = i * patch + j;
@@ -218,17 +221,18 @@ struct Summed {
 
 /// Transforms the gradients of one output channel and adds them to the bias sums of images: first within each
 /// tile, from zero.
-template <int ROWS, int COLUMNS>
-void transform_gradients(const Block& block, int kind, int output, float* bias_sum) {
-  const WinogradShape& s = block.task.shape;
+template <int ROWS, int COLUMNS, class Element>
+void transform_gradients(const WinogradBackwardWeights<Element>& task, const Block& block, int kind,
+                         int output, float* bias_sum) {
+  const WinogradShape& s = task.shape;
   const std::size_t plane = static_cast<std::size_t>(s.out_height) * s.out_width;
   const Positions gradients{block.memory.gradients, block.layout.gradients_step};
   block.run.for_each_tile(kind, [&](const Tile& tile, int number) HWY_ATTR {
     const std::size_t first =
         plane * (static_cast<std::size_t>(tile.group) * s.out_channels + block.first_output + output);
-    const Image image{block.task.grad_output + pixels(first),
-                      block.task.masks == nullptr ? nullptr : block.task.masks + first, s.out_height,
-                      s.out_width};
+    const Image<Element> image{task.grad_output + pixels(first),
+                               task.masks == nullptr ? nullptr : task.masks + first, s.out_height,
+                               s.out_width};
     for (int part = 0; part < parts; ++part) {
       const auto target = TilePositions::of(gradients, block.run, kind, output, number, part);
       Vector sum = hn::Zero(floats);
@@ -243,13 +247,14 @@ void transform_gradients(const Block& block, int kind, int output, float* bias_s
 }
 
 /// Transforms the gradients of the block's output channels and pads them with zeros to whole register blocks.
-void transform_gradients(const Block& block) {
+template <class Element>
+void transform_gradients(const WinogradBackwardWeights<Element>& task, const Block& block) {
   if (!block.add) {
     clear(block.memory.bias_sums, pixels(static_cast<std::size_t>(block.outputs)));
   }
   block.run.for_each_kind([&](int kind, auto rows, auto columns) HWY_ATTR {
     for (int o = 0; o < block.outputs; ++o) {
-      transform_gradients<rows, columns>(block, kind, o,
+      transform_gradients<rows, columns>(task, block, kind, o,
                                          block.memory.bias_sums + pixels(static_cast<std::size_t>(o)));
     }
   });
@@ -270,12 +275,12 @@ struct Taps {
 };
 
 /// Computes the gradients of the block's weights from their sums.
-void write_gradients(const Block& block, const ChannelRange& range) {
+void write_gradients(const Block& block, const ChannelRange& range, float* grad_weight) {
   constexpr int taps = filter * filter;
-  const WinogradShape& s = block.task.shape;
+  const WinogradShape& s = block.shape;
   for (int o = 0; o < block.outputs; ++o) {
     const std::size_t row = static_cast<std::size_t>(block.first_output + o) * s.in_channels;
-    float* weight = block.task.grad_weight + (row + range.begin) * taps;
+    float* weight = grad_weight + (row + range.begin) * taps;
     float* sum = block.memory.sums + static_cast<std::size_t>(o) * block.layout.sum_channels;
     for (int c = range.begin; c < smaller(range.end, s.in_channels); c += width, sum += width) {
       alignas(64) float values[taps * width];
@@ -290,7 +295,8 @@ void write_gradients(const Block& block, const ChannelRange& range) {
 }
 
 /// Adds the products of the block. After the last tiles, writes the gradients.
-void add_products(const Block& block, bool last_tiles) {
+template <class Element>
+void add_products(const WinogradBackwardWeights<Element>& task, const Block& block, bool last_tiles) {
   const Layout& layout = block.layout;
   for (int c = 0; c < layout.channels; c += layout.sum_channels) {
     const ChannelRange range{c, smaller(c + layout.sum_channels, layout.channels)};
@@ -298,11 +304,11 @@ void add_products(const Block& block, bool last_tiles) {
       multiply(block, range, p);
     }
     if (last_tiles) {
-      write_gradients(block, range);
+      write_gradients(block, range, task.grad_weight);
     }
   }
-  if (last_tiles && block.task.grad_bias != nullptr) {
-    fold_lanes(block.memory.bias_sums, block.outputs, block.task.grad_bias + block.first_output);
+  if (last_tiles && task.grad_bias != nullptr) {
+    fold_lanes(block.memory.bias_sums, block.outputs, task.grad_bias + block.first_output);
   }
 }
 
@@ -315,7 +321,8 @@ std::size_t winograd_backward_weights_scratch(const WinogradShape& shape, const 
 }
 
 /// Transforms the inputs once, or once per block of outputs if there are several runs of tiles.
-void winograd_backward_weights(const WinogradBackwardWeights& task) {
+template <class Element>
+void winograd_backward_weights(const WinogradBackwardWeights<Element>& task) {
   const WinogradShape& s = task.shape;
   const TileGrid grid = TileGrid::of(s.out_height, s.out_width, task.groups);
   const int tiles = grid.tiles();
@@ -324,7 +331,7 @@ void winograd_backward_weights(const WinogradBackwardWeights& task) {
   for (int o = 0; o < s.out_channels; o += task.blocks.outputs) {
     for (int first = 0; first < tiles; first += task.blocks.tiles) {
       const Run run = Run::of(grid, first, task.blocks.tiles);
-      const Block block{.task = task,
+      const Block block{.shape = s,
                         .layout = layout,
                         .memory = memory,
                         .run = run,
@@ -332,12 +339,15 @@ void winograd_backward_weights(const WinogradBackwardWeights& task) {
                         .outputs = smaller(task.blocks.outputs, s.out_channels - o),
                         .add = first > 0};
       if (o == 0 || tiles > task.blocks.tiles) {
-        transform_inputs(block);
+        transform_inputs(block, task.input);
       }
-      transform_gradients(block);
-      add_products(block, first + task.blocks.tiles >= tiles);
+      transform_gradients(task, block);
+      add_products(task, block, first + task.blocks.tiles >= tiles);
     }
   }
 }
+
+template void winograd_backward_weights(const WinogradBackwardWeights<float>& task);
+template void winograd_backward_weights(const WinogradBackwardWeights<Bfloat16>& task);
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -84,16 +84,17 @@ Layout layout_of(const WinogradShape& shape, const WinogradBlocks& blocks) {
           position_step(outputs * channels), blocks.keep_filters ? filter_blocks : 1};
 }
 
-void transform_inputs(const WinogradConv& task, const Run& run, const Positions& to) {
+template <class Element>
+void transform_inputs(const WinogradConv<Element>& task, const Run& run, const Positions& to) {
   const WinogradShape& s = task.shape;
   const std::size_t plane = static_cast<std::size_t>(s.in_height) * s.in_width;
   run.for_each_kind([&](int kind, auto rows, auto columns) HWY_ATTR {
     for (int c = 0; c < s.in_channels; ++c) {
       run.for_each_tile(kind, [&](const Tile& tile, int number) HWY_ATTR {
         const std::size_t first = plane * (static_cast<std::size_t>(tile.group) * s.in_channels + c);
-        const Image image{task.input + pixels(first),
-                          task.input_masks == nullptr ? nullptr : task.input_masks + first, s.in_height,
-                          s.in_width};
+        const Image<Element> image{task.input + pixels(first),
+                                   task.input_masks == nullptr ? nullptr : task.input_masks + first,
+                                   s.in_height, s.in_width};
         for (int part = 0; part < parts; ++part) {
           const auto target = TilePositions::of(to, run, kind, c, number, part);
           with_window<rows + 2, columns + 2>(
@@ -116,9 +117,9 @@ struct ChannelBlock {
 
 /// Stores a tile of one output channel, adds the bias and applies ReLU. INSIDE: whether the whole tile
 /// exists.
-template <bool INSIDE, bool RELU>
+template <bool INSIDE, bool RELU, class Element>
 struct OutputTile {
-  float* image;
+  Element* image;
   std::uint16_t* masks;
   int row_pixels;
   int rows;  ///< existing ones
@@ -137,12 +138,12 @@ struct OutputTile {
       save_mask(pass, part, masks + pixel);
       v = hn::IfThenElseZero(pass, v);
     }
-    hn::Store(v, floats, image + pixels(pixel));
+    store(v, image + pixels(pixel));
   }
 };
 
-template <bool RELU>
-void write_outputs(const WinogradConv& task, const Run& run, const ChannelBlock& block,
+template <bool RELU, class Element>
+void write_outputs(const WinogradConv<Element>& task, const Run& run, const ChannelBlock& block,
                    const Positions& from) {
   const WinogradShape& s = task.shape;
   const std::size_t plane = static_cast<std::size_t>(s.out_height) * s.out_width;
@@ -158,14 +159,16 @@ void write_outputs(const WinogradConv& task, const Run& run, const ChannelBlock&
         const int width_left = smaller(columns, s.out_width - tile.column);
         std::uint16_t* masks = RELU ? task.output_masks + first : nullptr;
         for (int part = 0; part < parts; ++part) {
-          float* image = task.output + pixels(first) + part * width;
+          Element* image = task.output + pixels(first) + part * width;
           const auto products = TilePositions::of(from, run, kind, o - block.first_output, number, part);
           if (height == rows && width_left == columns) {
             transform<OfColumns, OfRows>(
-                products, OutputTile<true, RELU>{image, masks, s.out_width, height, width_left, part, bias});
+                products,
+                OutputTile<true, RELU, Element>{image, masks, s.out_width, height, width_left, part, bias});
           } else {
             transform<OfColumns, OfRows>(
-                products, OutputTile<false, RELU>{image, masks, s.out_width, height, width_left, part, bias});
+                products,
+                OutputTile<false, RELU, Element>{image, masks, s.out_width, height, width_left, part, bias});
           }
         }
       });
@@ -186,8 +189,8 @@ Memory memory_at(float* scratch, const Layout& layout) {
 }
 
 /// Calls use(channel block, its index): output channels in the outer loop, input channels in the inner loop.
-template <class Use>
-void for_each_block(const WinogradConv& task, const Use& use) {
+template <class Element, class Use>
+void for_each_block(const WinogradConv<Element>& task, const Use& use) {
   const WinogradShape& s = task.shape;
   int index = 0;
   for (int o = 0; o < s.out_channels; o += task.blocks.outputs) {
@@ -198,7 +201,9 @@ void for_each_block(const WinogradConv& task, const Use& use) {
   }
 }
 
-void transform_block(const WinogradConv& task, const ChannelBlock& block, float* result, std::size_t step) {
+template <class Element>
+void transform_block(const WinogradConv<Element>& task, const ChannelBlock& block, float* result,
+                     std::size_t step) {
   transform_filters({.weight = task.weight,
                      .transposed = task.transposed,
                      .out_channels = task.shape.out_channels,
@@ -227,14 +232,13 @@ void multiply_positions(const Memory& memory, const float* filters, std::size_t 
   }
 }
 
-}  // namespace
-
 std::size_t winograd_conv_scratch(const WinogradShape& shape, const WinogradBlocks& blocks) {
   const Layout layout = layout_of(shape, blocks);
   return positions * (layout.inputs_step + layout.sums_step + layout.filters_step * layout.filter_blocks);
 }
 
-void winograd_conv(const WinogradConv& task) {
+template <class Element>
+void winograd_conv(const WinogradConv<Element>& task) {
   const WinogradShape& s = task.shape;
   const Layout layout = layout_of(s, task.blocks);
   const Memory memory = memory_at(task.scratch, layout);
@@ -263,9 +267,13 @@ void winograd_conv(const WinogradConv& task) {
   }
 }
 
-const WinogradKernels winograd_kernels{.conv = winograd_conv,
-                                       .backward_weights = winograd_backward_weights,
-                                       .conv_scratch = winograd_conv_scratch,
-                                       .backward_weights_scratch = winograd_backward_weights_scratch};
+template <class Element>
+constexpr WinogradFunctions<Element> winograd_functions{
+    .conv = winograd_conv<Element>, .backward_weights = winograd_backward_weights<Element>};
+
+}  // namespace
+
+const WinogradKernels winograd_kernels{winograd_functions<float>, winograd_functions<Bfloat16>,
+                                       winograd_conv_scratch, winograd_backward_weights_scratch};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

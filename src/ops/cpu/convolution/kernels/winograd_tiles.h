@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "ops/cpu/convolution/kernels/winograd_transforms.h"
+#include "ops/cpu/kernels/storage.h"
 
 /// Tiles of images, and the layout of their products.
 namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd {
@@ -158,29 +159,30 @@ struct TilePositions {
 };
 
 /// One channel of one group.
+template <class Element>
 struct Image {
-  const float* data;
+  const Element* data;
   const std::uint16_t* masks;  ///< images whose bit is 0 are zeros; may be null
   int height;
   int width;
 };
 
 /// Pixels of an image from (row, column) on. Pixels outside the image are zero. INSIDE: there are none.
-template <bool INSIDE, bool MASKED>
+template <bool INSIDE, bool MASKED, class Element>
 struct Window {
-  Image image;
+  Image<Element> image;
   int row;
   int column;
   int part;
 
   HWY_INLINE Vector operator()(int i, int j) const {
-    alignas(64) static constexpr float zeros[lanes] = {};
+    alignas(64) static constexpr Element zeros[lanes] = {};
     const int r = row + i;
     const int c = column + j;
     const bool inside = INSIDE || (static_cast<unsigned>(r) < static_cast<unsigned>(image.height) &&
                                    static_cast<unsigned>(c) < static_cast<unsigned>(image.width));
     const std::ptrdiff_t pixel = inside ? static_cast<std::ptrdiff_t>(r) * image.width + c : 0;
-    const Vector v = hn::Load(floats, inside ? image.data + pixel * lanes + part * width : zeros);
+    const Vector v = load(inside ? image.data + pixel * lanes + part * width : zeros);
     if constexpr (MASKED) {
       return hn::IfThenElseZero(load_mask(part, image.masks + pixel), v);
     } else {
@@ -190,16 +192,16 @@ struct Window {
 };
 
 /// Calls use(window) with the window of ROWS x COLUMNS pixels from (row, column) on.
-template <int ROWS, int COLUMNS, class Use>
-HWY_INLINE void with_window(const Image& image, int row, int column, int part, const Use& use) {
+template <int ROWS, int COLUMNS, class Element, class Use>
+HWY_INLINE void with_window(const Image<Element>& image, int row, int column, int part, const Use& use) {
   const bool inside =
       row >= 0 && column >= 0 && row + ROWS <= image.height && column + COLUMNS <= image.width;
   if (image.masks != nullptr) {
-    use(Window<false, true>{image, row, column, part});
+    use(Window<false, true, Element>{image, row, column, part});
   } else if (inside) {
-    use(Window<true, false>{image, row, column, part});
+    use(Window<true, false, Element>{image, row, column, part});
   } else {
-    use(Window<false, false>{image, row, column, part});
+    use(Window<false, false, Element>{image, row, column, part});
   }
 }
 
