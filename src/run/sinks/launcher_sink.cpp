@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "core/clock.h"
 #include "core/launcher_report.h"
 
 namespace lockstep {
