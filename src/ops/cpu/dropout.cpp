@@ -7,14 +7,18 @@
 namespace lockstep::cpu {
 namespace {
 
+/// Dropout of activations that are stored as `Element`.
+template <class Element>
 struct DropoutLayer {
-  const ElementwiseKernels* kernels;
+  const ElementwiseFunctions<Element>* kernels;
   std::size_t elements;
   DropoutRule rule;
 };
 
 /// Draws bit `sample % 16` of every element's mask.
-void draw(const DropoutLayer& layer, const OpMemory& memory, int sample, std::uint16_t* masks) {
+template <class Element>
+void draw(const DropoutLayer<Element>& layer, const NodeMemory<Element>& memory, int sample,
+          std::uint16_t* masks) {
   const auto bit = static_cast<unsigned>(1 << (sample % lanes));
   for (std::size_t first = 0; first < layer.elements; first += 4) {
     const auto numbers =
@@ -25,7 +29,8 @@ void draw(const DropoutLayer& layer, const OpMemory& memory, int sample, std::ui
   }
 }
 
-void forward(const DropoutLayer& layer, const OpMemory& memory) {
+template <class Element>
+void forward(const DropoutLayer<Element>& layer, const NodeMemory<Element>& memory) {
   auto* masks = reinterpret_cast<std::uint16_t*>(memory.saved);
   const std::size_t count = layer.elements * static_cast<std::size_t>(groups_of(memory.samples));
   std::fill_n(masks, count, std::uint16_t{0});
@@ -35,7 +40,8 @@ void forward(const DropoutLayer& layer, const OpMemory& memory) {
   layer.kernels->select(count, layer.rule.scale, masks, memory.inputs[0], memory.output);
 }
 
-void backward(const DropoutLayer& layer, const OpMemory& memory) {
+template <class Element>
+void backward(const DropoutLayer<Element>& layer, const NodeMemory<Element>& memory) {
   if (memory.grad_inputs[0] != nullptr) {
     layer.kernels->select(layer.elements * static_cast<std::size_t>(groups_of(memory.samples)),
                           layer.rule.scale, reinterpret_cast<const std::uint16_t*>(memory.saved),
@@ -49,13 +55,15 @@ Op plan(const Dropout& dropout, const OpRequest& request) {
   if (!request.training) {
     return plan(Flatten{}, request);  // copies the values
   }
-  const DropoutLayer layer{.kernels = &elementwise_kernels(request.level),
-                           .elements = request.node.shape.size(),
-                           .rule = dropout_rule(dropout.p, request.position)};
-  Op op = op_of(layer);
-  op.saved_bytes =
-      layer.elements * static_cast<std::size_t>(groups_of(request.samples)) * sizeof(std::uint16_t);
-  return op;
+  return plan_as_stored(request, [&]<class Element>(Element) {
+    const DropoutLayer<Element> layer{.kernels = &functions_of<Element>(elementwise_kernels(request.level)),
+                                      .elements = request.node.shape.size(),
+                                      .rule = dropout_rule(dropout.p, request.position)};
+    Op op = op_of<Element>(layer);
+    op.saved_bytes =
+        layer.elements * static_cast<std::size_t>(groups_of(request.samples)) * sizeof(std::uint16_t);
+    return op;
+  });
 }
 
 }  // namespace lockstep::cpu

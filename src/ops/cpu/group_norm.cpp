@@ -5,21 +5,23 @@
 namespace lockstep::cpu {
 namespace {
 
+/// Group norm of activations that are stored as `Element`.
+template <class Element>
 struct GroupNormLayer {
-  const GroupNormKernels* kernels;
+  const GroupNormFunctions<Element>* kernels;
   GroupNormShape shape;  ///< of a full micro-batch
   float eps;
   std::size_t inverse_offset;  ///< of inverse deviations in saved memory, after the means
 };
 
-GroupNormShape shape_of(const GroupNormLayer& layer, int samples) {
-  GroupNormShape shape = layer.shape;
+GroupNormShape shape_of(GroupNormShape shape, int samples) {
   shape.groups = groups_of(samples);
   return shape;
 }
 
-void forward(const GroupNormLayer& layer, const OpMemory& memory) {
-  layer.kernels->forward({.shape = shape_of(layer, memory.samples),
+template <class Element>
+void forward(const GroupNormLayer<Element>& layer, const NodeMemory<Element>& memory) {
+  layer.kernels->forward({.shape = shape_of(layer.shape, memory.samples),
                           .eps = layer.eps,
                           .input = memory.inputs[0],
                           .weight = memory.parameters[0],
@@ -29,8 +31,9 @@ void forward(const GroupNormLayer& layer, const OpMemory& memory) {
                           .inverse_deviation = floats_at(memory.saved, layer.inverse_offset)});
 }
 
-void backward(const GroupNormLayer& layer, const OpMemory& memory) {
-  layer.kernels->backward({.shape = shape_of(layer, memory.samples),
+template <class Element>
+void backward(const GroupNormLayer<Element>& layer, const NodeMemory<Element>& memory) {
+  layer.kernels->backward({.shape = shape_of(layer.shape, memory.samples),
                            .input = memory.inputs[0],
                            .grad_output = memory.grad_output,
                            .weight = memory.parameters[0],
@@ -42,27 +45,33 @@ void backward(const GroupNormLayer& layer, const OpMemory& memory) {
                            .sums = floats_at(memory.scratch, 0)});
 }
 
-}  // namespace
-
-Op plan(const GroupNorm& norm, const OpRequest& request) {
+template <class Element>
+Op plan_group_norm(const GroupNorm& norm, const OpRequest& request) {
   const Shape& image = request.node.shape;
   const int groups = groups_of(request.samples);
   ScratchLayout saved;
   const auto statistics = static_cast<std::size_t>(groups) * static_cast<std::size_t>(norm.groups) * lanes;
   saved.add(statistics);
-  const GroupNormLayer layer{
-      .kernels = &group_norm_kernels(request.level),
+  const GroupNormLayer<Element> layer{
+      .kernels = &functions_of<Element>(group_norm_kernels(request.level)),
       .shape = {.groups = groups,
                 .channels = image.channels,
                 .channel_groups = norm.groups,
                 .plane = static_cast<std::size_t>(image.height) * static_cast<std::size_t>(image.width)},
       .eps = static_cast<float>(norm.eps),
       .inverse_offset = saved.add(statistics)};
-  Op op = op_of(layer);
+  Op op = op_of<Element>(layer);
   op.saved_bytes = saved.bytes();
   op.scratch_bytes = group_norm_sums(layer.shape) * sizeof(float);
   op.backward_reads_inputs = 1;
   return op;
+}
+
+}  // namespace
+
+Op plan(const GroupNorm& norm, const OpRequest& request) {
+  return plan_as_stored(request,
+                        [&]<class Element>(Element) { return plan_group_norm<Element>(norm, request); });
 }
 
 }  // namespace lockstep::cpu

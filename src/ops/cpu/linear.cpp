@@ -3,22 +3,27 @@
 #include "ops/cpu/kernels/elementwise.h"
 #include "ops/cpu/kernels/linear.h"
 #include "ops/cpu/op.h"
+#include "ops/cpu/rounded_weights.h"
 
 namespace lockstep::cpu {
 namespace {
 
+/// A linear layer whose activations are stored as `Element`.
+template <class Element>
 struct LinearLayer {
-  const LinearKernels* kernels;
-  const ElementwiseKernels* elementwise;
+  const LinearFunctions<Element>* kernels;
+  const ElementwiseFunctions<Element>* elementwise;
   int inputs;
   int outputs;
   bool relu;
   std::size_t grad_offset;  ///< of the gradient before the ReLU, in scratch memory
   std::size_t work_offset;
+  RoundedWeights weights;
 };
 
-LinearTask task_of(const LinearLayer& layer, const OpMemory& memory) {
-  LinearTask task{};
+template <class Element>
+LinearTask<Element> task_of(const LinearLayer<Element>& layer, const NodeMemory<Element>& memory) {
+  LinearTask<Element> task{};
   task.groups = groups_of(memory.samples);
   task.samples = memory.samples;
   task.inputs = layer.inputs;
@@ -29,12 +34,14 @@ LinearTask task_of(const LinearLayer& layer, const OpMemory& memory) {
   return task;
 }
 
-std::size_t outputs_of_all_groups(const LinearTask& task) {
+template <class Element>
+std::size_t outputs_of_all_groups(const LinearTask<Element>& task) {
   return static_cast<std::size_t>(task.groups) * static_cast<std::size_t>(task.outputs);
 }
 
-void forward(const LinearLayer& layer, const OpMemory& memory) {
-  LinearTask task = task_of(layer, memory);
+template <class Element>
+void forward(const LinearLayer<Element>& layer, const NodeMemory<Element>& memory) {
+  LinearTask<Element> task = task_of(layer, with_rounded_weights(layer.weights, memory));
   task.output = memory.output;
   layer.kernels->forward(task);
   if (layer.relu) {
@@ -43,11 +50,12 @@ void forward(const LinearLayer& layer, const OpMemory& memory) {
   }
 }
 
-void backward(const LinearLayer& layer, const OpMemory& memory) {
-  LinearTask task = task_of(layer, memory);
+template <class Element>
+void backward(const LinearLayer<Element>& layer, const NodeMemory<Element>& memory) {
+  LinearTask<Element> task = task_of(layer, with_rounded_weights(layer.weights, memory));
   task.grad_output = memory.grad_output;
   if (layer.relu) {
-    float* grad = floats_at(memory.scratch, layer.grad_offset);
+    auto* const grad = reinterpret_cast<Element*>(memory.scratch + layer.grad_offset);
     layer.elementwise->select(outputs_of_all_groups(task), 1.0F,
                               reinterpret_cast<const std::uint16_t*>(memory.saved), memory.grad_output, grad);
     task.grad_output = grad;
@@ -62,24 +70,31 @@ void backward(const LinearLayer& layer, const OpMemory& memory) {
   layer.kernels->backward_weights(task);
 }
 
-}  // namespace
-
-Op plan(const Linear& /*options*/, const OpRequest& request) {
-  LinearLayer layer{};
-  layer.kernels = &linear_kernels(request.level);
-  layer.elementwise = &elementwise_kernels(request.level);
+template <class Element>
+Op plan_linear(const OpRequest& request) {
+  const LinearKernels& kernels = linear_kernels(request.level);
+  LinearLayer<Element> layer{};
+  layer.kernels = &functions_of<Element>(kernels);
+  layer.elementwise = &functions_of<Element>(elementwise_kernels(request.level));
   layer.inputs = static_cast<int>(request.inputs[0].size());
   layer.outputs = request.node.shape.channels;
   layer.relu = request.node.epilogue.relu;
   const std::size_t outputs = static_cast<std::size_t>(layer.outputs) * groups_of(request.samples);
   ScratchLayout layout;
   layer.grad_offset = layout.add(layer.relu ? outputs * lanes : 0);
-  layer.work_offset = layout.add(layer.kernels->scratch(layer.inputs, request.samples));
-  Op op = op_of(layer);
+  layer.work_offset = layout.add(kernels.scratch(layer.inputs, request.samples));
+  layer.weights = place_rounded_weights(request, layout);
+  Op op = op_of<Element>(layer);
   op.saved_bytes = layer.relu ? outputs * sizeof(std::uint16_t) : 0;
   op.scratch_bytes = layout.bytes();
   op.backward_reads_inputs = 1;
   return op;
+}
+
+}  // namespace
+
+Op plan(const Linear& /*options*/, const OpRequest& request) {
+  return plan_as_stored(request, [&]<class Element>(Element) { return plan_linear<Element>(request); });
 }
 
 }  // namespace lockstep::cpu

@@ -1,5 +1,6 @@
 #include "ops/cpu/kernels/group_norm.h"
 
+#include "ops/cpu/kernels/storage.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -82,30 +83,31 @@ float fold(ImageSums total) {
 }
 
 /// Computes the mean, then the mean of the squared distances from it.
-void measure(const GroupNormForward& task, const Part& at) {
+template <class Element>
+void measure(const GroupNormForward<Element>& task, const Part& at) {
   const GroupNormShape& shape = task.shape;
   alignas(64) float sums[lanes];
   float* const mean = task.mean + at.statistics;
   float* const inverse = task.inverse_deviation + at.statistics;
   ImageSums total;
   for (std::size_t c = at.first_channel; c < at.end_channel; ++c) {
-    const float* x = task.input + offset_of(shape, at.group, c);
+    const Element* x = task.input + offset_of(shape, at.group, c);
     for (int part = 0; part < parts; ++part) {
       sum_plane(
-          shape.plane, part, [x](std::size_t i) HWY_ATTR { return hn::Load(floats, x + i); }, sums);
+          shape.plane, part, [x](std::size_t i) HWY_ATTR { return load(x + i); }, sums);
     }
     add(sums, 1.0F, total);
   }
   divide(total, values_of(shape), mean);
   total = {};
   for (std::size_t c = at.first_channel; c < at.end_channel; ++c) {
-    const float* x = task.input + offset_of(shape, at.group, c);
+    const Element* x = task.input + offset_of(shape, at.group, c);
     for (int part = 0; part < parts; ++part) {
       const Vector center = hn::Load(floats, mean + part * width);
       sum_plane(
           shape.plane, part,
           [x, center](std::size_t i) HWY_ATTR {
-            const Vector distance = hn::Sub(hn::Load(floats, x + i), center);
+            const Vector distance = hn::Sub(load(x + i), center);
             return hn::Mul(distance, distance);
           },
           sums);
@@ -119,7 +121,8 @@ void measure(const GroupNormForward& task, const Part& at) {
   }
 }
 
-void normalize(const GroupNormForward& task, const Part& at) {
+template <class Element>
+void normalize(const GroupNormForward<Element>& task, const Part& at) {
   const GroupNormShape& shape = task.shape;
   for (std::size_t c = at.first_channel; c < at.end_channel; ++c) {
     const std::size_t offset = offset_of(shape, at.group, c);
@@ -130,35 +133,36 @@ void normalize(const GroupNormForward& task, const Part& at) {
       const Vector inverse = hn::Load(floats, task.inverse_deviation + at.statistics + part * width);
       for (std::size_t p = 0; p < shape.plane; ++p) {
         const std::size_t i = offset + pixels(p) + static_cast<std::size_t>(part * width);
-        const Vector normal = hn::Mul(hn::Sub(hn::Load(floats, task.input + i), mean), inverse);
-        hn::Store(hn::MulAdd(normal, weight, bias), floats, task.output + i);
+        const Vector normal = hn::Mul(hn::Sub(load(task.input + i), mean), inverse);
+        store(hn::MulAdd(normal, weight, bias), task.output + i);
       }
     }
   }
 }
 
 /// Two sums per image of a channel: of the gradient, and of its products with the normalized input.
-float* sums_of(const GroupNormBackward& task, std::size_t group, std::size_t channel) {
+template <class Element>
+float* sums_of(const GroupNormBackward<Element>& task, std::size_t group, std::size_t channel) {
   return task.sums + pixels(2 * (group * static_cast<std::size_t>(task.shape.channels) + channel));
 }
 
-void sum_channels(const GroupNormBackward& task, const Part& at) {
+template <class Element>
+void sum_channels(const GroupNormBackward<Element>& task, const Part& at) {
   for (std::size_t c = at.first_channel; c < at.end_channel; ++c) {
     const std::size_t offset = offset_of(task.shape, at.group, c);
-    const float* grad = task.grad_output + offset;
-    const float* x = task.input + offset;
+    const Element* grad = task.grad_output + offset;
+    const Element* x = task.input + offset;
     float* const sums = sums_of(task, at.group, c);
     for (int part = 0; part < parts; ++part) {
       const Vector mean = hn::Load(floats, task.mean + at.statistics + part * width);
       const Vector inverse = hn::Load(floats, task.inverse_deviation + at.statistics + part * width);
       sum_plane(
-          task.shape.plane, part, [grad](std::size_t i) HWY_ATTR { return hn::Load(floats, grad + i); },
-          sums);
+          task.shape.plane, part, [grad](std::size_t i) HWY_ATTR { return load(grad + i); }, sums);
       sum_plane(
           task.shape.plane, part,
           [grad, x, mean, inverse](std::size_t i) HWY_ATTR {
-            const Vector normal = hn::Mul(hn::Sub(hn::Load(floats, x + i), mean), inverse);
-            return hn::Mul(hn::Load(floats, grad + i), normal);
+            const Vector normal = hn::Mul(hn::Sub(load(x + i), mean), inverse);
+            return hn::Mul(load(grad + i), normal);
           },
           sums + lanes);
     }
@@ -166,7 +170,8 @@ void sum_channels(const GroupNormBackward& task, const Part& at) {
 }
 
 /// dx = inverse * (dy weight - mean of dy weight - normal * mean of dy weight normal).
-void differentiate(const GroupNormBackward& task, const Part& at) {
+template <class Element>
+void differentiate(const GroupNormBackward<Element>& task, const Part& at) {
   const GroupNormShape& shape = task.shape;
   ImageSums total, products;
   for (std::size_t c = at.first_channel; c < at.end_channel; ++c) {
@@ -188,15 +193,16 @@ void differentiate(const GroupNormBackward& task, const Part& at) {
       const Vector slope = hn::Load(floats, mean_product + part * width);
       for (std::size_t p = 0; p < shape.plane; ++p) {
         const std::size_t i = offset + pixels(p) + static_cast<std::size_t>(part * width);
-        const Vector normal = hn::Mul(hn::Sub(hn::Load(floats, task.input + i), mean), inverse);
-        const Vector grad = hn::Sub(hn::Mul(hn::Load(floats, task.grad_output + i), weight), shift);
-        hn::Store(hn::Mul(hn::NegMulAdd(normal, slope, grad), inverse), floats, task.grad_input + i);
+        const Vector normal = hn::Mul(hn::Sub(load(task.input + i), mean), inverse);
+        const Vector grad = hn::Sub(hn::Mul(load(task.grad_output + i), weight), shift);
+        store(hn::Mul(hn::NegMulAdd(normal, slope, grad), inverse), task.grad_input + i);
       }
     }
   }
 }
 
-void add_parameter_gradients(const GroupNormBackward& task) {
+template <class Element>
+void add_parameter_gradients(const GroupNormBackward<Element>& task) {
   for (std::size_t c = 0; c < static_cast<std::size_t>(task.shape.channels); ++c) {
     ImageSums bias, weight;
     for (std::size_t group = 0; group < static_cast<std::size_t>(task.shape.groups); ++group) {
@@ -209,14 +215,16 @@ void add_parameter_gradients(const GroupNormBackward& task) {
   }
 }
 
-void forward(const GroupNormForward& task) {
+template <class Element>
+void forward(const GroupNormForward<Element>& task) {
   for_each_part(task.shape, [&](const Part& part) {
     measure(task, part);
     normalize(task, part);
   });
 }
 
-void backward(const GroupNormBackward& task) {
+template <class Element>
+void backward(const GroupNormBackward<Element>& task) {
   for_each_part(task.shape, [&](const Part& part) {
     sum_channels(task, part);
     if (task.grad_input != nullptr) differentiate(task, part);
@@ -224,8 +232,12 @@ void backward(const GroupNormBackward& task) {
   add_parameter_gradients(task);
 }
 
+template <class Element>
+constexpr GroupNormFunctions<Element> group_norm_functions{.forward = forward<Element>,
+                                                           .backward = backward<Element>};
+
 }  // namespace
 
-const GroupNormKernels group_norm_kernels{.forward = forward, .backward = backward};
+const GroupNormKernels group_norm_kernels{group_norm_functions<float>, group_norm_functions<Bfloat16>};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

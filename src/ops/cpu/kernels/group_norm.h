@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "core/bfloat16.h"
 #include "ops/cpu/kernels/table.h"
 
 namespace lockstep::cpu {
@@ -15,28 +16,30 @@ struct GroupNormShape {
 
 /// output = (input - mean) * inverse_deviation * weight + bias (Wu and He, 2018). Sums per image: pixels of a
 /// channel ascending in four sums by pixel % 4, then the four sums, both in float; then channels ascending,
-/// in double.
+/// in double. Activations are stored as `Element`, here and below.
+template <class Element>
 struct GroupNormForward {
   GroupNormShape shape;
   float eps;
-  const float* input;
+  const Element* input;
   const float* weight;  ///< [channel]
   const float* bias;
-  float* output;
+  Element* output;
   float* mean;               ///< [group][channel group][16], written
   float* inverse_deviation;  ///< [group][channel group][16], written
 };
 
 /// Sums over a channel in the order of forward. Gradients of parameters, in double: per image, groups of
 /// images ascending; then the images in pairs (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1).
+template <class Element>
 struct GroupNormBackward {
   GroupNormShape shape;
-  const float* input;
-  const float* grad_output;  ///< zeros in missing images
+  const Element* input;
+  const Element* grad_output;  ///< zeros in missing images
   const float* weight;
   const float* mean;
   const float* inverse_deviation;
-  float* grad_input;  ///< may be null
+  Element* grad_input;  ///< may be null
   float* grad_weight;
   float* grad_bias;
   float* sums;  ///< scratch: group_norm_sums() floats
@@ -46,9 +49,13 @@ constexpr std::size_t group_norm_sums(const GroupNormShape& shape) {
   return static_cast<std::size_t>(shape.groups) * static_cast<std::size_t>(shape.channels) * 2 * 16;
 }
 
-struct GroupNormKernels {
-  void (*forward)(const GroupNormForward&);
-  void (*backward)(const GroupNormBackward&);
+template <class Element>
+struct GroupNormFunctions {
+  void (*forward)(const GroupNormForward<Element>&);
+  void (*backward)(const GroupNormBackward<Element>&);
+};
+struct GroupNormKernels : GroupNormFunctions<float> {
+  GroupNormFunctions<Bfloat16> bf16;
 };
 LOCKSTEP_KERNEL_TABLE(GroupNormKernels, group_norm_kernels)
 

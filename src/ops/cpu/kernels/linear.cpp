@@ -1,4 +1,5 @@
 #include "ops/cpu/kernels/linear.h"
+#include "ops/cpu/kernels/storage.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -10,26 +11,27 @@ constexpr int max_vectors = 2;
 
 /// output[i] = bias[i] + sum over t ascending of weight(i, t) * input[t], for the images of all groups.
 /// Weight (i, t) is at [i][t], or at [t][i] if TRANSPOSED.
+template <class Element>
 struct Product {
   int rows;
   int terms;
   int vectors;  ///< over all groups
   const float* weight;
   const float* bias;  ///< null: zeros
-  const float* input;
-  float* output;
+  const Element* input;
+  Element* output;
 };
 
 HWY_INLINE std::size_t vector_offset(int vector, int per_group) {
   return pixels(static_cast<std::size_t>(vector / parts) * per_group) + vector % parts * width;
 }
 
-template <bool TRANSPOSED, int ROWS, int VECTORS>
-HWY_NOINLINE void tile(const Product& task, int row, int vector) {
+template <bool TRANSPOSED, int ROWS, int VECTORS, class Element>
+HWY_NOINLINE void tile(const Product<Element>& task, int row, int vector) {
   const std::size_t row_step = TRANSPOSED ? 1 : task.terms;
   const std::size_t term_step = TRANSPOSED ? task.rows : 1;
   const float* weight = task.weight + row * row_step;
-  const float* input[VECTORS];
+  const Element* input[VECTORS];
   Vector sum[ROWS][VECTORS];
   LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) {
     input[v] = task.input + vector_offset(vector + v, task.terms);
@@ -39,20 +41,20 @@ HWY_NOINLINE void tile(const Product& task, int row, int vector) {
   }
   for (int t = 0; t < task.terms; ++t, weight += term_step) {
     Vector x[VECTORS];
-    LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { x[v] = hn::Load(floats, input[v] + pixels(t)); }
+    LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { x[v] = load(input[v] + pixels(t)); }
     LOCKSTEP_UNROLL for (int i = 0; i < ROWS; ++i) {
       const Vector factor = hn::Set(floats, weight[i * row_step]);
       LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { sum[i][v] = hn::MulAdd(x[v], factor, sum[i][v]); }
     }
   }
   LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) {
-    float* output = task.output + vector_offset(vector + v, task.rows) + pixels(row);
-    LOCKSTEP_UNROLL for (int i = 0; i < ROWS; ++i) { hn::Store(sum[i][v], floats, output + pixels(i)); }
+    Element* output = task.output + vector_offset(vector + v, task.rows) + pixels(row);
+    LOCKSTEP_UNROLL for (int i = 0; i < ROWS; ++i) { store(sum[i][v], output + pixels(i)); }
   }
 }
 
-template <bool TRANSPOSED, int ROWS>
-int rows_of(const Product& task, int row) {
+template <bool TRANSPOSED, int ROWS, class Element>
+int rows_of(const Product<Element>& task, int row) {
   for (; row + ROWS <= task.rows; row += ROWS) {
     int v = 0;
     for (; v + max_vectors <= task.vectors; v += max_vectors) {
@@ -65,8 +67,8 @@ int rows_of(const Product& task, int row) {
   return row;
 }
 
-template <bool TRANSPOSED>
-void multiply(const Product& task) {
+template <bool TRANSPOSED, class Element>
+void multiply(const Product<Element>& task) {
   int row = rows_of<TRANSPOSED, max_rows>(task, 0);
   row = rows_of<TRANSPOSED, 2>(task, row);
   rows_of<TRANSPOSED, 1>(task, row);
@@ -92,24 +94,29 @@ HWY_INLINE void transpose_block(const float* from, std::size_t from_step, float*
 }
 
 /// Transposes a group's [inputs][16] to [16][padded inputs]; padding is zero.
-void transpose_group(const float* input, int inputs, float* output) {
+template <class Element>
+void transpose_group(const Element* input, int inputs, float* output) {
   const std::size_t row = padded(inputs);
   const int whole = inputs / 4 * 4;
   for (int k = 0; k < whole; k += 4) {
+    HWY_ALIGN float values[4 * lanes];
+    LOCKSTEP_UNROLL for (int i = 0; i < 4 * lanes; i += width) {
+      store(load(input + pixels(k) + i), values + i);
+    }
     LOCKSTEP_UNROLL for (int lane = 0; lane < lanes; lane += 4) {
-      transpose_block(input + pixels(k) + lane, lanes, output + lane * row + k, row);
+      transpose_block(values + lane, lanes, output + lane * row + k, row);
     }
   }
   for (int lane = 0; lane < lanes; ++lane) {
     for (int k = whole; k < static_cast<int>(row); ++k) {
-      output[lane * row + k] = k < inputs ? input[pixels(k) + lane] : 0.0F;
+      output[lane * row + k] = k < inputs ? to_float(input[pixels(k) + lane]) : 0.0F;
     }
   }
 }
 
 /// Computes grad_weight for OB outputs x VECTORS vectors of inputs; samples ascending.
-template <int OB, int VECTORS>
-HWY_NOINLINE void weights_tile(const LinearTask& task, int output, int column) {
+template <int OB, int VECTORS, class Element>
+HWY_NOINLINE void weights_tile(const LinearTask<Element>& task, int output, int column) {
   const std::size_t row = padded(task.inputs);
   Vector sum[OB][VECTORS];
   LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
@@ -117,12 +124,12 @@ HWY_NOINLINE void weights_tile(const LinearTask& task, int output, int column) {
   }
   const float* input = task.scratch + column;
   for (int n = 0; n < task.samples; ++n, input += row) {
-    const float* grad =
+    const Element* grad =
         task.grad_output + pixels(static_cast<std::size_t>(n / lanes) * task.outputs + output) + n % lanes;
     Vector x[VECTORS];
     LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { x[v] = hn::Load(floats, input + v * width); }
     LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
-      const Vector factor = hn::Set(floats, grad[pixels(o)]);
+      const Vector factor = hn::Set(floats, to_float(grad[pixels(o)]));
       LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { sum[o][v] = hn::MulAdd(x[v], factor, sum[o][v]); }
     }
   }
@@ -145,8 +152,8 @@ HWY_NOINLINE void weights_tile(const LinearTask& task, int output, int column) {
   }
 }
 
-template <int VECTORS>
-int weights_columns(const LinearTask& task, int column, int end) {
+template <int VECTORS, class Element>
+int weights_columns(const LinearTask<Element>& task, int column, int end) {
   constexpr int block = many_registers ? 4 : 3;
   for (; column + VECTORS * width <= end; column += VECTORS * width) {
     int o = 0;
@@ -160,23 +167,24 @@ int weights_columns(const LinearTask& task, int column, int end) {
   return column;
 }
 
-}  // namespace
-
-std::size_t linear_scratch(int inputs, int samples) {
+std::size_t scratch(int inputs, int samples) {
   return padded(inputs) * static_cast<std::size_t>((samples + lanes - 1) / lanes * lanes);
 }
 
-void linear_forward(const LinearTask& task) {
-  multiply<false>(
+template <class Element>
+void forward(const LinearTask<Element>& task) {
+  multiply<false, Element>(
       {task.outputs, task.inputs, task.groups * parts, task.weight, task.bias, task.input, task.output});
 }
 
-void linear_backward_data(const LinearTask& task) {
-  multiply<true>({task.inputs, task.outputs, task.groups * parts, task.weight, nullptr, task.grad_output,
-                  task.grad_input});
+template <class Element>
+void backward_data(const LinearTask<Element>& task) {
+  multiply<true, Element>({task.inputs, task.outputs, task.groups * parts, task.weight, nullptr,
+                           task.grad_output, task.grad_input});
 }
 
-void linear_backward_weights(const LinearTask& task) {
+template <class Element>
+void backward_weights(const LinearTask<Element>& task) {
   const std::size_t row = padded(task.inputs);
   for (int g = 0; g < task.groups; ++g) {
     transpose_group(task.input + pixels(static_cast<std::size_t>(g) * task.inputs), task.inputs,
@@ -187,9 +195,9 @@ void linear_backward_weights(const LinearTask& task) {
   for (int o = 0; o < task.outputs; ++o) {
     alignas(64) float sum[lanes] = {};
     for (int g = 0; g < task.groups; ++g) {
-      const float* grad = task.grad_output + pixels(static_cast<std::size_t>(g) * task.outputs + o);
+      const Element* grad = task.grad_output + pixels(static_cast<std::size_t>(g) * task.outputs + o);
       for (int lane = 0; lane < lanes; lane += width) {
-        hn::Store(hn::Add(hn::Load(floats, sum + lane), hn::Load(floats, grad + lane)), floats, sum + lane);
+        hn::Store(hn::Add(hn::Load(floats, sum + lane), load(grad + lane)), floats, sum + lane);
       }
     }
     if (task.grad_bias != nullptr) {
@@ -198,9 +206,13 @@ void linear_backward_weights(const LinearTask& task) {
   }
 }
 
-const LinearKernels linear_kernels{.forward = linear_forward,
-                                   .backward_data = linear_backward_data,
-                                   .backward_weights = linear_backward_weights,
-                                   .scratch = linear_scratch};
+template <class Element>
+constexpr LinearFunctions<Element> linear_functions{.forward = forward<Element>,
+                                                    .backward_data = backward_data<Element>,
+                                                    .backward_weights = backward_weights<Element>};
+
+}  // namespace
+
+const LinearKernels linear_kernels{linear_functions<float>, linear_functions<Bfloat16>, scratch};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL
