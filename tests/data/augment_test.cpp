@@ -1,5 +1,4 @@
-#include "data/augment/augmentation.h"
-
+// Augmentations of training images.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,8 +8,9 @@
 
 #include "data/augment/randaugment_ops.h"
 #include "data/augment/random_resized_crop.h"
-#include "data/feed/micro_batch_rule.h"
+#include "data/feed/transform.h"
 #include "support/expect_error.h"
+#include "support/synthetic.h"
 
 namespace lockstep {
 namespace {
@@ -25,13 +25,11 @@ Pixels counting(std::size_t count = 20) {
 }
 
 Pixels augmented(const AugmentOptions& options, const SampleVisit& visit, Pixels pixels = counting()) {
-  Pixels scratch;
-  MicroBatchRule rule = MicroBatchRule::make(options, shape, 1, visit.seed);
+  const Transform transform({}, test::Synthetic(1, shape, 1), options, visit.seed);
+  MicroBatchRule rule = transform.rule();
   rule.epoch = visit.epoch;
-  const PixelPlacement placement = rule.placement(visit.id);
-  for (const auto& one : make_augmentations(options)) {
-    one->apply({pixels.data(), shape}, visit, placement, scratch);
-  }
+  Pixels scratch;
+  transform.augment_pixels({pixels.data(), shape}, visit, rule.placement(visit.id), scratch);
   return pixels;
 }
 
@@ -48,7 +46,9 @@ TEST(Augmentation, DependsOnSeedEpochAndSampleOnly) {
     }
   }
   EXPECT_GT(seen.size(), 60U);
-  EXPECT_TRUE(make_augmentations({}).empty());
+  const test::Synthetic images(1, shape, 1);
+  EXPECT_TRUE(Transform({}, images, options).changes_pixels());
+  EXPECT_FALSE(Transform({}, images).changes_pixels());
 }
 
 TEST(Augmentation, FlipSwapsLeftAndRightAsOftenAsAsked) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "data/sets/images/image_folder.h"
+#include "data/sets/images/listed_images.h"
 #include "data/sets/images/pack_images.h"
 #include "data/sets/images/packed_images.h"
 #include "support/image_files.h"
@@ -44,7 +45,7 @@ struct Pictures : TemporaryFolder {
       for (int i = 100; i < 200; ++i) write(fmt::format("{}/{}.jpg", name, i), image);
     }
   }
-  std::string fingerprint() const { return make_image_folder(list_images(path()), shape)->fingerprint(); }
+  std::string fingerprint() const { return make_images(list_images(path()), shape)->fingerprint(); }
   std::string packed_fingerprint() const {
     const TemporaryFolder packed;
     pack_images(list_images(path()), packed.path(), "train", {});

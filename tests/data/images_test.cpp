@@ -13,6 +13,7 @@
 #include "data/sets/dataset_statistics.h"
 #include "data/sets/images/image_folder.h"
 #include "data/sets/images/image_parts.h"
+#include "data/sets/images/listed_images.h"
 #include "data/sets/images/pack_images.h"
 #include "data/sets/images/packed_images.h"
 #include "support/expect_error.h"
@@ -38,7 +39,7 @@ struct Pets : TemporaryFolder {
     write("train/dog/1.jpg", jpeg_file(25, 70, 3));
     write("train/dog/2.png", as_text(encode_png(test_image(40, 30, 4).pixels, 40, 30, PNG_FORMAT_RGB)));
   }
-  std::unique_ptr<Dataset> open() const { return make_image_folder(list_images(path() / "train"), shape); }
+  std::unique_ptr<Dataset> open() const { return make_images(list_images(path() / "train"), shape); }
 };
 
 TEST(ImageFolder, ClassesAndFilesAreSorted) {

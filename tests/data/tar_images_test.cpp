@@ -9,6 +9,7 @@
 #include "data/files/tar_index.h"
 #include "data/sets/images/image_folder.h"
 #include "data/sets/images/image_parts.h"
+#include "data/sets/images/listed_images.h"
 #include "support/expect_error.h"
 #include "support/image_files.h"
 #include "support/tar_files.h"
@@ -98,12 +99,10 @@ struct Pets : TemporaryFolder {
             {"dog/10.jpg", jpeg_file(25, 70, 3)},
             {"dog/2.jpeg", jpeg_file(25, 35, 5)}};
   }
-  std::unique_ptr<Dataset> open_folder() const {
-    return make_image_folder(list_images(path() / "train"), shape);
-  }
+  std::unique_ptr<Dataset> open_folder() const { return make_images(list_images(path() / "train"), shape); }
   /// Archives of these files.
   std::unique_ptr<Dataset> open(const std::vector<TarFiles>& parts) const {
-    return make_tar_images(list(parts), shape);
+    return make_images(list(parts), shape);
   }
   ImageList list(const std::vector<TarFiles>& parts, const std::vector<std::string>& classes = {}) const {
     std::vector<std::filesystem::path> archives;
@@ -226,11 +225,11 @@ TEST(TarImages, ImagesToPredictNeedNoClasses) {
 TEST(TarImages, ArchivesThatShrink) {
   const Pets pets;
   const ImageList list = pets.list({Pets::files()});
-  const auto data = make_tar_images(list, shape);
+  const auto data = make_images(list, shape);
   std::filesystem::resize_file(pets / "part-0.tar", 1000);
   std::vector<std::uint8_t> buffer;
   expect_error(Category::data, {"part-0.tar: ends at byte "}, [&] { data->sample(4, buffer); });
-  expect_error(Category::data, {"part-0.tar: has become shorter"}, [&] { make_tar_images(list, shape); });
+  expect_error(Category::data, {"part-0.tar: has become shorter"}, [&] { make_images(list, shape); });
 }
 
 TEST(TarImages, FingerprintsHoldClassesAndSizes) {

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "data/sets/images/image_folder.h"
+#include "data/sets/images/listed_images.h"
 #include "lockstep/models.h"
 #include "support/image_files.h"
 #include "support/synthetic.h"
@@ -64,7 +65,7 @@ TEST(IdentityOfRun, HoldsPixelsAndBytesOfImageFiles) {
   const std::string file = jpeg_file(40, 40, 1);
   for (int i = 0; i < 90; ++i) folder.write("a/" + std::to_string(100 + i) + ".jpg", file);
   const auto lines = [&] {
-    const auto images = make_image_folder(list_images(folder.path()), {3, 28, 28});
+    const auto images = make_images(list_images(folder.path()), {3, 28, 28});
     return identity_of_run(*network, *images, *images);
   };
   const std::vector<Line> before = lines();

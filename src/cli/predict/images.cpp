@@ -10,7 +10,7 @@
 
 #include "core/files/file.h"
 #include "data/fingerprint.h"
-#include "data/sets/images/image_list.h"
+#include "data/sets/images/listed_images.h"
 #include "data/sets/images/tar_images.h"
 #include "lockstep/error.h"
 
@@ -43,9 +43,11 @@ class InputImages final : public Dataset {
   std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
     const Image& image = images_[id];
     if (!image.is_file) throw Error(Category::data, fmt::format("{}: {}", image.name, unreadable_tar_entry));
-    if (image.archive) return read(archives_[*image.archive], image, image.size, buffer);
+    if (image.archive) {
+      return read_image(*this, id, {archives_[*image.archive], image.offset, image.size}, buffer);
+    }
     const InputFile file(image.name);
-    return read(file, image, file.size(), buffer);
+    return read_image(*this, id, {.file = file, .size = file.size()}, buffer);
   }
   int label(std::uint64_t /*id*/) const override { return 0; }
   /// Covers the names and places only, as contents may be large; an evaluation compares some of them.
@@ -64,17 +66,6 @@ class InputImages final : public Dataset {
     std::uint64_t size = 0;                   ///< in the archive
     bool is_file = true;                      ///< false: an entry of an archive without bytes there
   };
-
-  static std::span<const std::uint8_t> read(const InputFile& file, const Image& image, std::uint64_t size,
-                                            std::vector<std::uint8_t>& buffer) {
-    if (size > max_file_bytes) {
-      throw Error(Category::data, fmt::format("{}: {} bytes are too many for an image", image.name, size));
-    }
-    buffer.resize(std::max<std::size_t>(buffer.size(), size));
-    const auto bytes = std::span(buffer).first(size);
-    file.read(image.offset, std::as_writable_bytes(bytes));
-    return bytes;
-  }
 
   Shape shape_;
   std::vector<Image> images_;

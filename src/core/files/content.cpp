@@ -16,8 +16,6 @@ struct Signature {
 };
 
 constexpr Signature signatures[] = {
-    {"\xff\xd8\xff"sv, "a JPEG image"},
-    {"\x89PNG\r\n\x1a\n"sv, "a PNG image"},
     {"GIF8"sv, "a GIF image"},
     {"\x1f\x8b"sv, "a gzip file"},
     {"BZh"sv, "a bzip2 file"},
@@ -59,14 +57,24 @@ std::string_view first_bytes(std::span<const std::byte> file) { return as_text(f
 
 }  // namespace
 
+ImageFormat image_format(std::span<const std::byte> file) {
+  const std::string_view bytes = as_text(file);
+  if (bytes.starts_with("\xff\xd8\xff")) return ImageFormat::jpeg;
+  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return ImageFormat::png;
+  // The size lies between the words.
+  const bool is_webp = bytes.size() >= 12 && bytes.starts_with("RIFF") && bytes.substr(8, 4) == "WEBP";
+  return is_webp ? ImageFormat::webp : ImageFormat::none;
+}
+
 std::string content_kind(std::span<const std::byte> file) {
   const std::string_view bytes = first_bytes(file);
   if (bytes.empty()) return "an empty file";
+  const ImageFormat image = image_format(file);
+  if (image == ImageFormat::jpeg) return "a JPEG image";
+  if (image == ImageFormat::png) return "a PNG image";
+  if (image == ImageFormat::webp) return "a WebP image";
   for (const auto& [signature, kind] : signatures) {
     if (bytes.starts_with(signature)) return kind;
-  }
-  if (bytes.starts_with("RIFF") && bytes.substr(std::min<std::size_t>(bytes.size(), 8)).starts_with("WEBP")) {
-    return "a WebP image";
   }
   if (bytes.starts_with("PK\x03\x04")) {
     const bool is_torch = bytes.find("/data.pkl") != std::string_view::npos;

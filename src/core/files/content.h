@@ -10,6 +10,10 @@ namespace lockstep {
 /// file". Empty: unknown, as of a safetensors file.
 std::string content_kind(std::span<const std::byte> file);
 
+/// Format of an image file, by its first bytes.
+enum class ImageFormat { none, jpeg, png, webp };
+ImageFormat image_format(std::span<const std::byte> file);
+
 /// content_kind() of a file that is not text; empty for texts, too.
 std::string binary_kind(std::span<const std::byte> file);
 

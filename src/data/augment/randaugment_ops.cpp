@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/elementary.h"
+#include "data/image/grey.h"
 
 namespace lockstep {
 namespace {
@@ -24,15 +25,13 @@ std::uint8_t blended(int value, int other, std::int64_t factor) {
   return static_cast<std::uint8_t>(std::clamp<std::int64_t>(other + (scaled >> fraction_bits), 0, 255));
 }
 
-/// Grey of pixel i: ITU-R BT.601 for three channels, else the first channel.
+/// Grey of pixel i: the luma of three channels, else the first channel.
 int grey_of(const Planes& image, std::size_t i) {
   const std::size_t plane = plane_size(image.shape);
   if (image.shape.channels != 3) {
     return image.pixels[i];
   }
-  return (19595 * image.pixels[i] + 38470 * image.pixels[plane + i] + 7471 * image.pixels[2 * plane + i] +
-          32768) >>
-         16;
+  return luma(image.pixels[i], image.pixels[plane + i], image.pixels[2 * plane + i]);
 }
 
 /// Replaces each value by its entry in `table`.

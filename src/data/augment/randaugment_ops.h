@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/augment/augmentation.h"
+#include "data/augment/pixels.h"
 
 namespace lockstep {
 

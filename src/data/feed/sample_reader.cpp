@@ -35,12 +35,6 @@ void SampleReader::reframe_pixels(std::span<const std::uint8_t> pixels, const Sa
   }
 }
 
-void SampleReader::augment(const SampleVisit& visit, const PixelPlacement& placement, std::uint8_t* place) {
-  for (const auto& augmentation : transform_.augmentations()) {
-    augmentation->apply({place, dataset_.shape()}, visit, placement, scratch_);
-  }
-}
-
 const std::byte* SampleReader::read(const MicroBatchRule& rule, std::uint64_t id, std::byte* place) {
   const SampleVisit visit = rule.visit(id);
   auto* const pixels = reinterpret_cast<std::uint8_t*>(place);
@@ -59,12 +53,14 @@ const std::byte* SampleReader::read(const MicroBatchRule& rule, std::uint64_t id
     }
   } else if (transform_.augment().random_resized_crop) {
     reframe_pixels(bytes, visit, pixels);
-  } else if (transform_.augmentations().empty() && bytes.data() != file_.data()) {
+  } else if (!transform_.changes_pixels() && bytes.data() != file_.data()) {
     return reinterpret_cast<const std::byte*>(bytes.data());
   } else {
     std::ranges::copy(bytes, pixels);
   }
-  if (!transform_.augmentations().empty()) augment(visit, rule.placement(id), pixels);
+  if (transform_.changes_pixels()) {
+    transform_.augment_pixels({pixels, dataset_.shape()}, visit, rule.placement(id), scratch_);
+  }
   return place;
 }
 

@@ -27,7 +27,6 @@ class SampleReader {
  private:
   void read_image_file(std::span<const std::uint8_t> file, const SampleVisit& visit, std::uint8_t* place);
   void reframe_pixels(std::span<const std::uint8_t> pixels, const SampleVisit& visit, std::uint8_t* place);
-  void augment(const SampleVisit& visit, const PixelPlacement& placement, std::uint8_t* place);
 
   const Dataset& dataset_;
   const Transform& transform_;

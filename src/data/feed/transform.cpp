@@ -69,7 +69,7 @@ Transform::Transform(const InputOptions& options, const Dataset& dataset, const 
       augment_(augment),
       rule_(MicroBatchRule::make(augment_, shape_, dataset.size(), seed)) {
   check_augmentation(augment_, dataset);
-  augmentations_ = make_augmentations(augment_);
+  if (!augment_.randaugment.empty()) randaugment_.emplace(augment_.randaugment);
   check_fields(options);
   if (crop_share_ != InputOptions{}.crop_share && dataset.encoding() != Encoding::image_file) {
     throw Error(Category::usage, "has an effect on image files only, which these samples are not: omit it",
@@ -100,6 +100,18 @@ Box Transform::frame(ImageSize size, const SampleVisit& visit) const {
   const double width = shape_.width * step;
   const double height = shape_.height * step;
   return {(size.width - width) / 2.0, (size.height - height) / 2.0, width, height};
+}
+
+bool Transform::changes_pixels() const {
+  return augment_.crop_padding > 0 || augment_.hflip > 0.0 || randaugment_ || augment_.cutout > 0;
+}
+
+void Transform::augment_pixels(Planes image, const SampleVisit& visit, const PixelPlacement& placement,
+                               std::vector<std::uint8_t>& scratch) const {
+  if (augment_.crop_padding > 0) crop(image, placement, scratch);
+  flip(image, placement);
+  if (randaugment_) randaugment_->apply(image, visit, scratch);
+  if (augment_.cutout > 0) cutout(image, placement, augment_.cutout);
 }
 
 SampleFormat Transform::format() const {

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "data/augment/augmentation.h"
+#include "data/augment/randaugment.h"
 #include "data/feed/micro_batch_rule.h"
 #include "data/image/image.h"
 #include "lockstep/dataset.h"
@@ -29,8 +29,12 @@ class Transform {
   SampleFormat format() const;
   /// Part of an image of this size that is resized to the network's input.
   Box frame(ImageSize size, const SampleVisit& visit) const;
-  /// Augmentations of the resized pixels, in this order.
-  std::span<const std::unique_ptr<Augmentation>> augmentations() const { return augmentations_; }
+  /// Whether augmentations change the resized pixels.
+  bool changes_pixels() const;
+  /// Augments the resized pixels in place: crop, flip, RandAugment, cutout. `scratch`: memory of the
+  /// executor, which only grows.
+  void augment_pixels(Planes image, const SampleVisit& visit, const PixelPlacement& placement,
+                      std::vector<std::uint8_t>& scratch) const;
   /// Whether samples are mixed with partners.
   bool mixes() const { return rule_.mixes(); }
   /// Per channel; both empty: values are not normalised.
@@ -43,7 +47,7 @@ class Transform {
   double crop_share_;
   AugmentOptions augment_;
   MicroBatchRule rule_;
-  std::vector<std::unique_ptr<Augmentation>> augmentations_;
+  std::optional<RandAugment> randaugment_;
   std::vector<float> mean_;
   std::vector<float> deviation_;
 };

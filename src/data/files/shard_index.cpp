@@ -4,6 +4,8 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
+#include <bit>
 #include <optional>
 #include <utility>
 
@@ -15,38 +17,32 @@
 namespace lockstep {
 namespace {
 
-constexpr std::string_view shard_magic = "lockstep-images\1";
-constexpr std::size_t shard_header_bytes = 16 + 3 * 8;
-constexpr std::size_t shard_entry_bytes = 32;
-constexpr std::size_t shard_digest_bytes = 16;
-
-template <class Number>
-void put_number(std::vector<std::byte>& bytes, Number value) {
-  for (std::size_t i = 0; i < sizeof(Number); ++i) {
-    bytes.push_back(static_cast<std::byte>(value >> (8 * i) & 0xff));
-  }
-}
-
-template <class Number>
-Number take_number(std::span<const std::byte>& bytes) {
-  Number value = 0;
-  for (std::size_t i = 0; i < sizeof(Number); ++i) {
-    value |= std::to_integer<Number>(bytes[i]) << (8 * i);
-  }
-  bytes = bytes.subspan(sizeof(Number));
-  return value;
-}
-
-void put_text(std::vector<std::byte>& bytes, std::string_view text) {
-  const auto view = std::as_bytes(std::span(text));
-  bytes.insert(bytes.end(), view.begin(), view.end());
-}
-
 struct ShardHeader {
   std::uint64_t samples;
   std::uint64_t classes;
   std::uint64_t name_bytes;
 };
+
+// The file has the bytes of ShardHeader and of the entries.
+static_assert(std::endian::native == std::endian::little);
+static_assert(sizeof(ShardHeader) == 24 && sizeof(ShardIndex::Entry) == 32);
+
+constexpr std::string_view shard_magic = "lockstep-images\1";
+constexpr std::size_t shard_header_bytes = shard_magic.size() + sizeof(ShardHeader);
+constexpr std::size_t shard_digest_bytes = sizeof(ShardIndex::digest);
+
+void append(std::vector<std::byte>& bytes, std::span<const std::byte> more) {
+  const std::size_t size = bytes.size();
+  bytes.resize(size + more.size());
+  std::ranges::copy(more, bytes.begin() + static_cast<std::ptrdiff_t>(size));
+}
+
+/// Checksum at the end of a file.
+std::array<std::uint64_t, 2> read_digest(std::span<const std::byte> file) {
+  std::array<std::uint64_t, 2> digest{};
+  std::ranges::copy(file.last(sizeof(digest)), std::as_writable_bytes(std::span(digest)).begin());
+  return digest;
+}
 
 /// Checks everything that does not need the entries.
 ShardHeader check_shard_header(std::span<const std::byte> file, const std::string& name) {
@@ -61,21 +57,16 @@ ShardHeader check_shard_header(std::span<const std::byte> file, const std::strin
     refuse(fmt::format("packed by another version of lockstep (format {}, this one reads 1): pack again",
                        std::to_integer<int>(file[shard_magic.size() - 1])));
   }
-  auto rest = file.subspan(shard_magic.size());
   ShardHeader header{};
-  header.samples = take_number<std::uint64_t>(rest);
-  header.classes = take_number<std::uint64_t>(rest);
-  header.name_bytes = take_number<std::uint64_t>(rest);
+  std::ranges::copy(file.subspan(shard_magic.size(), sizeof(header)),
+                    std::as_writable_bytes(std::span(&header, 1)).begin());
   const std::uint64_t body = file.size() - shard_header_bytes - shard_digest_bytes;
-  if (header.samples > body / shard_entry_bytes ||
-      header.name_bytes != body - header.samples * shard_entry_bytes) {
+  if (header.samples > body / sizeof(ShardIndex::Entry) ||
+      header.name_bytes != body - header.samples * sizeof(ShardIndex::Entry)) {
     refuse(fmt::format("header promises {} samples and {} bytes of names, file holds {} bytes",
                        header.samples, header.name_bytes, file.size()));
   }
-  auto end = file.last(shard_digest_bytes);
-  const auto low = take_number<std::uint64_t>(end);
-  const auto high = take_number<std::uint64_t>(end);
-  if (Digest(file.first(file.size() - shard_digest_bytes)).words() != std::array{low, high}) {
+  if (Digest(file.first(file.size() - shard_digest_bytes)).words() != read_digest(file)) {
     refuse("its checksum is wrong: the file is damaged");
   }
   return header;
@@ -98,26 +89,21 @@ std::optional<std::vector<std::string>> lines_of(std::string_view text) {
 
 ShardIndex parse_shard_index(std::span<const std::byte> file, const std::string& name) {
   const ShardHeader header = check_shard_header(file, name);
-  auto rest = file.subspan(shard_header_bytes);
   ShardIndex index;
-  auto end = file.last(shard_digest_bytes);
-  for (std::uint64_t& word : index.digest) word = take_number<std::uint64_t>(end);
+  index.digest = read_digest(file);
   index.entries.resize(header.samples);
+  const auto entry_bytes = std::as_writable_bytes(std::span(index.entries));
+  std::ranges::copy(file.subspan(shard_header_bytes, entry_bytes.size()), entry_bytes.begin());
   std::uint64_t sample_name_bytes = 0;
-  for (ShardIndex::Entry& entry : index.entries) {
-    entry.offset = take_number<std::uint64_t>(rest);
-    entry.checksum = take_number<std::uint64_t>(rest);
-    entry.length = take_number<std::uint32_t>(rest);
-    entry.shard = take_number<std::uint32_t>(rest);
-    entry.label = take_number<std::uint32_t>(rest);
-    entry.name_length = take_number<std::uint32_t>(rest);
+  for (const ShardIndex::Entry& entry : index.entries) {
     sample_name_bytes += entry.name_length;
     if (entry.label >= header.classes) {
       throw Error(Category::data, fmt::format("{}: class {} is out of range: {}", name, entry.label,
                                               counted(header.classes, "class")));
     }
   }
-  const std::string_view names = as_text(rest.first(header.name_bytes));
+  const std::string_view names =
+      as_text(file.subspan(shard_header_bytes + entry_bytes.size(), header.name_bytes));
   if (sample_name_bytes > names.size()) {
     throw Error(Category::data, fmt::format("{}: the samples' names have {} bytes, but all names have {}",
                                             name, sample_name_bytes, names.size()));
@@ -133,27 +119,18 @@ ShardIndex parse_shard_index(std::span<const std::byte> file, const std::string&
 }
 
 std::vector<std::byte> serialize(const ShardIndex& index) {
-  std::vector<std::byte> bytes;
-  put_text(bytes, shard_magic);
   std::string names = index.sample_names;
   for (const std::string& name : index.classes) {
     names += name + "\n";
   }
-  put_number<std::uint64_t>(bytes, index.entries.size());
-  put_number<std::uint64_t>(bytes, index.classes.size());
-  put_number<std::uint64_t>(bytes, names.size());
-  for (const ShardIndex::Entry& entry : index.entries) {
-    put_number(bytes, entry.offset);
-    put_number(bytes, entry.checksum);
-    put_number(bytes, entry.length);
-    put_number(bytes, entry.shard);
-    put_number(bytes, entry.label);
-    put_number(bytes, entry.name_length);
-  }
-  put_text(bytes, names);
-  for (const std::uint64_t word : Digest(bytes).words()) {
-    put_number(bytes, word);
-  }
+  const ShardHeader header{index.entries.size(), index.classes.size(), names.size()};
+  std::vector<std::byte> bytes;
+  append(bytes, std::as_bytes(std::span(shard_magic)));
+  append(bytes, std::as_bytes(std::span(&header, 1)));
+  append(bytes, std::as_bytes(std::span(index.entries)));
+  append(bytes, std::as_bytes(std::span(names)));
+  const std::array digest = Digest(bytes).words();
+  append(bytes, std::as_bytes(std::span(digest)));
   return bytes;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/files/content.h"
 #include "data/image/jpeg.h"
 #include "data/image/png.h"
 #include "data/image/webp.h"
@@ -21,7 +22,7 @@ class ImageDecoder {
   JpegDecoder jpeg_;
   PngDecoder png_;
   WebpDecoder webp_;
-  enum class Format { jpeg, png, webp } format_ = Format::jpeg;
+  ImageFormat format_ = ImageFormat::none;
 };
 
 /// Names and versions of the libraries that decode images.

@@ -6,6 +6,7 @@
 
 #include "core/as_text.h"
 #include "core/files/file.h"
+#include "data/sets/host_dataset.h"
 #include "data/sets/registry.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -18,36 +19,6 @@ constexpr Shape cifar_shape = {.channels = 3, .height = 32, .width = 32};
 std::size_t record_bytes(const CifarDescription& description) {
   return description.label_bytes + cifar_shape.size();
 }
-
-class CifarDataset : public Dataset {
- public:
-  CifarDataset(const CifarDescription& description, HostBlock block, std::vector<std::string> class_names)
-      : classes_(description.classes),
-        label_bytes_(description.label_bytes),
-        record_bytes_(record_bytes(description)),
-        class_names_(std::move(class_names)),
-        block_(std::move(block)) {}
-
-  std::uint64_t size() const override { return block_.bytes().size() / record_bytes_; }
-  Shape shape() const override { return cifar_shape; }
-  int classes() const override { return classes_; }
-  std::span<const std::uint8_t> sample(std::uint64_t id,
-                                       std::vector<std::uint8_t>& /*buffer*/) const override {
-    const auto pixels = block_.bytes().subspan(id * record_bytes_ + label_bytes_, cifar_shape.size());
-    return {reinterpret_cast<const std::uint8_t*>(pixels.data()), pixels.size()};
-  }
-  int label(std::uint64_t id) const override {
-    return std::to_integer<int>(block_.bytes()[id * record_bytes_ + label_bytes_ - 1]);
-  }
-  std::vector<std::string> class_names() const override { return class_names_; }
-
- private:
-  int classes_;
-  std::size_t label_bytes_;
-  std::size_t record_bytes_;
-  std::vector<std::string> class_names_;
-  HostBlock block_;
-};
 
 bool file_exists(const std::filesystem::path& path) { return file_kind(path) != FileKind::missing; }
 
@@ -144,7 +115,18 @@ std::unique_ptr<Dataset> make_cifar_dataset(const CifarDescription& description,
     }
     begin += file.size();
   }
-  return std::make_unique<CifarDataset>(description, std::move(block), std::move(class_names));
+  const std::size_t stride = record_bytes(description);
+  const auto* const pixels =
+      reinterpret_cast<const std::uint8_t*>(block.bytes().data()) + description.label_bytes;
+  return std::make_unique<HostDataset>(HostDataset::Images{.size = block.bytes().size() / stride,
+                                                           .shape = cifar_shape,
+                                                           .classes = description.classes,
+                                                           .class_names = std::move(class_names),
+                                                           .pixels = pixels,
+                                                           .pixel_stride = stride,
+                                                           .labels = pixels - 1,
+                                                           .label_stride = stride},
+                                       std::move(block));
 }
 
 /// 32x32 colour images in 10 classes, 50,000 for training and 10,000 for testing (Krizhevsky, 2009).

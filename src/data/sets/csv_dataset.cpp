@@ -94,15 +94,8 @@ void check_place(const DatasetOptions& options) {
               "data-dir");
 }
 
-/// Files of the parts of a data set; empty: there is none.
-struct TableFiles {
-  std::filesystem::path train;
-  std::filesystem::path validation = {};
-  std::filesystem::path test = {};
-};
-
 /// `place`: a table, or a folder.
-TableFiles find_tables(const std::filesystem::path& place) {
+Parts<std::filesystem::path> find_tables(const std::filesystem::path& place) {
   const FileKind kind = file_kind(place);
   if (kind == FileKind::other || kind == FileKind::missing) {
     const char* const what = kind == FileKind::missing ? "no such file or folder"
@@ -116,7 +109,7 @@ TableFiles find_tables(const std::filesystem::path& place) {
 }
 
 /// Throws Error(usage) if there is nothing to measure a model with.
-void check_tested(const std::filesystem::path& place, const TableFiles& files) {
+void check_tested(const std::filesystem::path& place, const Parts<std::filesystem::path>& files) {
   if (!files.test.empty() || !files.validation.empty()) return;
   const bool is_file = files.train == place;
   throw Error(Category::usage,

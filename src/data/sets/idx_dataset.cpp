@@ -5,6 +5,8 @@
 #include "core/files/file_system.h"
 #include "core/printable.h"
 #include "data/files/idx.h"
+#include "data/sets/host_dataset.h"
+#include "data/sets/registry.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 
@@ -12,36 +14,6 @@ namespace lockstep {
 namespace {
 
 [[noreturn]] void fail(const std::string& what) { throw Error(Category::data, what); }
-
-class IdxDataset : public Dataset {
- public:
-  IdxDataset(const IdxDescription& description, const IdxArray& images, const IdxArray& labels,
-             HostBlock block)
-      : shape_(description.shape),
-        classes_(description.classes),
-        class_names_(description.class_names),
-        images_(images.values),
-        labels_(labels.values),
-        block_(std::move(block)) {}
-
-  std::uint64_t size() const override { return labels_.size(); }
-  Shape shape() const override { return shape_; }
-  int classes() const override { return classes_; }
-  std::span<const std::uint8_t> sample(std::uint64_t id,
-                                       std::vector<std::uint8_t>& /*buffer*/) const override {
-    return images_.subspan(id * shape_.size(), shape_.size());
-  }
-  int label(std::uint64_t id) const override { return labels_[id]; }
-  std::vector<std::string> class_names() const override { return class_names_; }
-
- private:
-  Shape shape_;
-  int classes_;
-  std::vector<std::string> class_names_;
-  std::span<const std::uint8_t> images_;  ///< inside block_, as labels_
-  std::span<const std::uint8_t> labels_;
-  HostBlock block_;
-};
 
 std::filesystem::path find_file(const std::filesystem::path& directory, const std::string& name,
                                 const std::string& advice) {
@@ -86,6 +58,23 @@ std::unique_ptr<Dataset> open_split(const World& world, const IdxDescription& de
   return dataset;
 }
 
+/// Collective.
+DatasetPair open_idx(const World& world, const IdxDescription& description, const std::string& directory) {
+  const std::string& place = directory.empty() ? description.default_directory : directory;
+  world.agree([&] {
+    if (place.empty()) {
+      throw Error(
+          Category::usage,
+          fmt::format("data set '{}' has no default folder; {}", description.name, description.advice),
+          "data-dir");
+    }
+  });
+  DatasetPair pair;
+  pair.train = open_split(world, description, place, "train");
+  pair.test = open_split(world, description, place, "t10k");
+  return pair;
+}
+
 }  // namespace
 
 std::vector<PackedFile> find_idx_files(const std::filesystem::path& directory, const std::string& split,
@@ -110,24 +99,41 @@ std::unique_ptr<Dataset> make_idx_dataset(const IdxDescription& description,
   }
   check_images(description, images, image_file.name());
   check_labels(description, labels, label_file.name());
-  return std::make_unique<IdxDataset>(description, images, labels, std::move(block));
+  return std::make_unique<HostDataset>(HostDataset::Images{.size = labels.values.size(),
+                                                           .shape = description.shape,
+                                                           .classes = description.classes,
+                                                           .class_names = description.class_names,
+                                                           .pixels = images.values.data(),
+                                                           .pixel_stride = description.shape.size(),
+                                                           .labels = labels.values.data()},
+                                       std::move(block));
 }
 
-DatasetPair open_idx_datasets(const World& world, const IdxDescription& description,
-                              const std::string& directory) {
-  const std::string& place = directory.empty() ? description.default_directory : directory;
-  world.agree([&] {
-    if (place.empty()) {
-      throw Error(
-          Category::usage,
-          fmt::format("data set '{}' has no default folder; {}", description.name, description.advice),
-          "data-dir");
-    }
-  });
-  DatasetPair pair;
-  pair.train = open_split(world, description, place, "train");
-  pair.test = open_split(world, description, place, "t10k");
-  return pair;
+/// 28x28 grey images of handwritten digits, 60,000 for training and 10,000 for testing (LeCun, Cortes,
+/// Burges).
+DatasetPair open_mnist(const World& world, const DatasetOptions& options, DataUse /*use*/) {
+  return open_idx(world,
+                  {.name = "mnist",
+                   .shape = {.channels = 1, .height = 28, .width = 28},
+                   .classes = 10,
+                   .default_directory = "",
+                   .advice = "name the folder of its four files"},
+                  options.directory);
+}
+
+/// 28x28 grey images of clothes in 10 classes, 60,000 for training and 10,000 for testing (Xiao, Rasul,
+/// Vollgraf, 2017).
+DatasetPair open_fashion_mnist(const World& world, const DatasetOptions& options, DataUse /*use*/) {
+  return open_idx(
+      world,
+      {.name = "fashion-mnist",
+       .shape = {.channels = 1, .height = 28, .width = 28},
+       .classes = 10,
+       .default_directory = "/usr/share/datasets/fashion-mnist",
+       .advice = "install Debian's package dataset-fashion-mnist, or name the folder of its files",
+       .class_names = {"t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",
+                       "ankle boot"}},
+      options.directory);
 }
 
 }  // namespace lockstep

@@ -34,8 +34,4 @@ std::vector<PackedFile> find_idx_files(const std::filesystem::path& directory, c
 std::unique_ptr<Dataset> make_idx_dataset(const IdxDescription& description,
                                           const std::vector<PackedFile>& files, HostBlock block);
 
-/// Opens both splits; see open_dataset. Collective.
-DatasetPair open_idx_datasets(const World& world, const IdxDescription& description,
-                              const std::string& directory);
-
 }  // namespace lockstep

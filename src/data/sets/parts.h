@@ -16,6 +16,14 @@ enum class DataUse { training, measuring };
 /// Parts of a data set, as folders and files are named after them.
 enum class Part { train, validation, test };
 
+/// A value for each part of a data set, such as its file; empty: there is no such part.
+template <class T>
+struct Parts {
+  T train;
+  T validation = {};
+  T test = {};
+};
+
 /// Names of a part: "train"; "validation", "valid" and "val"; "test". The first is used in files that this
 /// program writes, and in messages.
 std::span<const std::string_view> names_of(Part part);

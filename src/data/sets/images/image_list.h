@@ -36,9 +36,6 @@ inline constexpr const char* image_endings = ".jpg, .jpeg, .png or .webp";
 /// lower case.
 bool is_image_name(std::string_view name);
 
-/// Maximum size of an image file, in bytes.
-inline constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 28;
-
 /// Notes an entry that is skipped.
 void note_skipped(ImageList& list, const std::string& name);
 

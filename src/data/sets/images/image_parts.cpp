@@ -58,18 +58,12 @@ ImageList list(const PartPlace& place, const std::vector<std::string>& classes =
 }
 
 /// Places of the parts of a data set. Without a test and validation part, `train` is all that there is.
-struct Places {
-  PartPlace train;
-  PartPlace validation = {};
-  PartPlace test = {};
-};
-
-Places find_places(const std::filesystem::path& place) {
+Parts<PartPlace> find_places(const std::filesystem::path& place) {
   const FileKind kind = file_kind(place);
   if (kind == FileKind::folder) {
-    Places places{.train = find_part_place(place, Part::train),
-                  .validation = find_part_place(place, Part::validation),
-                  .test = find_part_place(place, Part::test)};
+    Parts<PartPlace> places{.train = find_part_place(place, Part::train),
+                            .validation = find_part_place(place, Part::validation),
+                            .test = find_part_place(place, Part::test)};
     const PartPlace& other = places.test.empty() ? places.validation : places.test;
     if (places.train.empty() && !other.empty()) {
       throw Error(
@@ -94,7 +88,7 @@ Places find_places(const std::filesystem::path& place) {
 }
 
 /// Throws if there is nothing to measure the model with.
-void check_tested(const std::filesystem::path& place, const Places& places, double test_fraction) {
+void check_tested(const std::filesystem::path& place, const Parts<PartPlace>& places, double test_fraction) {
   if (!places.test.empty() || !places.validation.empty() || test_fraction > 0.0) return;
   if (places.train.archives.empty() && file_kind(place) != FileKind::folder) return;  // list_images says why
   const bool divided = !places.train.empty() && places.train.path() != place;
@@ -147,7 +141,7 @@ ImageList split_off_test_images(ImageList& list, double fraction) {
 }
 
 ImageParts list_image_parts(const std::filesystem::path& place, double test_fraction, DataUse use) {
-  Places places = find_places(place);
+  Parts<PartPlace> places = find_places(place);
   test_fraction = test_share(places.test.path(), test_fraction, use);
   if (use == DataUse::training) check_tested(place, places, test_fraction);
   if (places.train.empty()) places.train.folder = place;
@@ -162,11 +156,6 @@ ImageParts list_image_parts(const std::filesystem::path& place, double test_frac
     parts.test_origin = origin_of_fraction(test_fraction);
   }
   return parts;
-}
-
-std::unique_ptr<Dataset> make_images(ImageList list, Shape shape) {
-  return list.archives.empty() ? make_image_folder(std::move(list), shape)
-                               : make_tar_images(std::move(list), shape);
 }
 
 }  // namespace lockstep

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 
 #include "data/sets/images/image_list.h"
 #include "data/sets/parts.h"
-#include "lockstep/dataset.h"
 
 namespace lockstep {
 
@@ -34,8 +32,5 @@ std::filesystem::path find_image_part(const std::filesystem::path& folder, Part 
 /// Moves `fraction` of the files of each class to a second list (data/sets/held_out.h). Keys are hashes of
 /// CLASS/NAME, without other folders.
 ImageList split_off_test_images(ImageList& list, double fraction);
-
-/// Data set of the images of a folder or of archives.
-std::unique_ptr<Dataset> make_images(ImageList list, Shape shape);
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include "data/sets/images/image_parts.h"
 #include "data/sets/images/labelled_images.h"
+#include "data/sets/images/listed_images.h"
 #include "data/sets/images/packed_images.h"
 #include "data/sets/parts.h"
 #include "data/sets/registry.h"

@@ -16,8 +16,8 @@
 #include "core/printable.h"
 #include "data/fingerprint.h"
 #include "data/sets/held_out.h"
-#include "data/sets/images/image_folder.h"
 #include "data/sets/images/label_table.h"
+#include "data/sets/images/listed_images.h"
 #include "data/sets/parts.h"
 #include "lockstep/error.h"
 
@@ -191,7 +191,7 @@ class LabelledTree {
     if (samples.images.empty()) throw Error(Category::data, place + ": no images in this part of the data");
     ImageList list{.folder = tree_.folder(), .classes = labels};
     for (const std::size_t image : samples.images) list.files.push_back({.name = tree_.images()[image].path});
-    return std::make_unique<LabelledImages>(make_image_folder(std::move(list), shape),
+    return std::make_unique<LabelledImages>(make_images(std::move(list), shape),
                                             SampleLabels{labels, std::move(samples.targets)});
   }
 

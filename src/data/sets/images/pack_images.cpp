@@ -11,7 +11,7 @@
 #include "data/files/shard_index.h"
 #include "data/image/decoder.h"
 #include "data/image/resample.h"
-#include "data/sets/images/image_parts.h"
+#include "data/sets/images/listed_images.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

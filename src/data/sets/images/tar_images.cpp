@@ -15,61 +15,10 @@
 #include "core/printable.h"
 #include "data/files/csv_table.h"
 #include "data/files/tar_index.h"
-#include "data/fingerprint.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
-
-class TarImages : public Dataset {
- public:
-  TarImages(ImageList list, Shape shape) : list_(std::move(list)), shape_(shape) {
-    reserve_open_files(list_.archives.size(), list_.place());
-    for (const std::filesystem::path& path : list_.archives) archives_.emplace_back(path);
-    for (const ImageList::File& file : list_.files) {
-      const std::uint64_t bytes = archives_[file.archive].size();
-      if (file.offset <= bytes && file.size <= bytes - file.offset) continue;
-      throw Error(Category::data, fmt::format("{}: has become shorter since it was listed",
-                                              list_.archives[file.archive].string()));
-    }
-  }
-
-  std::uint64_t size() const override { return list_.files.size(); }
-  Shape shape() const override { return shape_; }
-  int classes() const override { return static_cast<int>(list_.classes.size()); }
-  Encoding encoding() const override { return Encoding::image_file; }
-  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
-    const ImageList::File& file = list_.files[id];
-    if (file.size > max_file_bytes) {
-      throw Error(Category::data,
-                  fmt::format("{}: {} bytes are too many for an image", sample_name(id), file.size));
-    }
-    buffer.resize(std::max<std::size_t>(buffer.size(), file.size));
-    const auto bytes = std::span(buffer).first(file.size);
-    archives_[file.archive].read(file.offset, std::as_writable_bytes(bytes));
-    return bytes;
-  }
-  /// Covers names, classes and sizes of all images, but contents of a few only.
-  std::string fingerprint() const override {
-    Fingerprint fingerprint(*this);
-    for (const ImageList::File& file : list_.files) {
-      fingerprint.add(file.name).add(static_cast<std::uint64_t>(file.label)).add(file.size);
-    }
-    return fingerprint.add_some_samples(*this).text();
-  }
-  int label(std::uint64_t id) const override { return list_.files[id].label; }
-  std::string sample_name(std::uint64_t id) const override {
-    const ImageList::File& file = list_.files[id];
-    return fmt::format("{}: {} at byte {}", list_.archives[file.archive].string(), file.name, file.offset);
-  }
-  std::vector<std::string> class_names() const override { return list_.classes; }
-  std::vector<std::string> warnings() const override { return warnings_of(list_); }
-
- private:
-  ImageList list_;
-  Shape shape_;
-  std::vector<InputFile> archives_;
-};
 
 /// Entry of an archive, with the parts of its name: "cat/0001" and "seg.png" of "./cat/0001.seg.png".
 struct Member {
@@ -262,10 +211,6 @@ ImageList list_tar_images(const std::vector<std::filesystem::path>& archives,
   Lister lister;
   for (const std::filesystem::path& path : archives) lister.add(path);
   return lister.finish(classes);
-}
-
-std::unique_ptr<Dataset> make_tar_images(ImageList list, Shape shape) {
-  return std::make_unique<TarImages>(std::move(list), shape);
 }
 
 }  // namespace lockstep

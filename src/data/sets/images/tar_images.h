@@ -1,14 +1,12 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "data/files/tar_index.h"
 #include "data/sets/images/image_list.h"
-#include "lockstep/dataset.h"
 
 namespace lockstep {
 
@@ -35,9 +33,5 @@ std::vector<TarEntry> images_in_tar(const std::filesystem::path& archive);
 /// an entry that is there twice, and a link; and if there are no images.
 ImageList list_tar_images(const std::vector<std::filesystem::path>& archives,
                           const std::vector<std::string>& classes = {});
-
-/// Data set of the images, which are read when samples are requested. Throws Error(data) for an archive that
-/// is shorter than when it was listed.
-std::unique_ptr<Dataset> make_tar_images(ImageList list, Shape shape);
 
 }  // namespace lockstep

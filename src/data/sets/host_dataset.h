@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/feed/host_block.h"
+#include "lockstep/dataset.h"
+
+namespace lockstep {
+
+/// Images in a HostBlock, with a class of one byte each.
+class HostDataset final : public Dataset {
+ public:
+  struct Images {
+    std::uint64_t size = 0;
+    Shape shape = {};
+    int classes = 0;
+    std::vector<std::string> class_names = {};
+    // Addresses in the block, and bytes from a sample to the next one:
+    const std::uint8_t* pixels = nullptr;
+    std::size_t pixel_stride = 0;
+    const std::uint8_t* labels = nullptr;
+    std::size_t label_stride = 1;
+  };
+
+  HostDataset(Images images, HostBlock block) : images_(std::move(images)), block_(std::move(block)) {}
+
+  std::uint64_t size() const override { return images_.size; }
+  Shape shape() const override { return images_.shape; }
+  int classes() const override { return images_.classes; }
+  std::span<const std::uint8_t> sample(std::uint64_t id,
+                                       std::vector<std::uint8_t>& /*buffer*/) const override {
+    return {images_.pixels + id * images_.pixel_stride, images_.shape.size()};
+  }
+  int label(std::uint64_t id) const override { return images_.labels[id * images_.label_stride]; }
+  std::vector<std::string> class_names() const override { return images_.class_names; }
+
+ private:
+  Images images_;
+  HostBlock block_;
+};
+
+}  // namespace lockstep
