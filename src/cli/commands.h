@@ -37,6 +37,10 @@ extern const Command train_command, eval_command, predict_command, bench_command
     inspect_command, data_command, data_pack_command, recipes_command, report_command, diff_command,
     export_command, import_command, completion_command, man_command;
 
+/// Names of the options of `lockstep train`, which the other commands ignore in configuration files and in
+/// the environment.
+std::vector<std::string> train_option_names();
+
 /// Implements Command::describe by the function that adds `Options` to an OptionSet.
 template <class Options, OptionSet (*set_of)(Options&)>
 void describe(const OptionSetReader& read) {
@@ -58,6 +62,7 @@ constexpr Command command_of_ranks(const char* name, const char* summary) {
   const auto run = [](int argc, char** argv) {
     Options options;
     OptionSet set = set_of(options);
+    set.ignore(train_option_names());
     return run_on_ranks(set, argc, argv, [&](World& world) { return body(world, options); });
   };
   return {name, summary, run, describe<Options, set_of>};
@@ -70,6 +75,7 @@ constexpr Command command_of_first_process(const char* name, const char* summary
   const auto run = [](int argc, char** argv) {
     Options options;
     OptionSet set = set_of(options);
+    set.ignore(train_option_names());
     return run_on_first_process(set, argc, argv, [&] { return body(options); });
   };
   return {.name = name,

@@ -1,5 +1,4 @@
 #include "cli/commands.h"
-#include "cli/train/train_options.h"
 #include "core/nearest.h"
 #include "lockstep/error.h"
 
@@ -16,7 +15,6 @@ OptionSet option_set(CompletionOptions& options) {
       "Prints a script that completes the commands, options and values of lockstep and lockstep-run "
       "in a shell. An installation has it where shells look for it.");
   set.positional("bash|zsh", "shell that reads the script", options.shell);
-  set.ignore(train_option_names());
   set.epilogue(
       "Examples, for the present shell:\n  source <(lockstep completion bash)\n"
       "  autoload -U compinit && compinit && source <(lockstep completion zsh)\n");

@@ -36,7 +36,6 @@ OptionSet option_set(DiffOptions& options) {
   set.positional("RUN_A", "run directory", options.first);
   set.positional("RUN_B", "run directory", options.second);
   set.add(options.results);
-  set.ignore(train_option_names());
   set.epilogue("Example:\n  lockstep diff runs/lenet-1 runs/lenet-2\n");
   return set;
 }

@@ -4,7 +4,6 @@
 #include "cli/commands.h"
 #include "cli/options/flag.h"
 #include "cli/program_help.h"
-#include "cli/train/train_options.h"
 #include "core/files/atomic_file.h"
 #include "core/files/folder.h"
 #include "core/nearest.h"
@@ -34,7 +33,6 @@ OptionSet option_set(ManualOptions& options) {
       "of all commands: man lockstep-train.");
   set.optional_positional("COMMAND", "such as train or data-pack", options.command);
   set.add(options);
-  set.ignore(train_option_names());
   set.check([&options] {
     if (options.command.empty() || options.output.empty()) return;
     throw Error(Category::usage, "writes the pages of all commands: omit COMMAND",

@@ -6,7 +6,6 @@
 #include "cli/commands.h"
 #include "cli/options/option_set.h"
 #include "cli/output.h"
-#include "cli/train/train_options.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file_system.h"
 #include "core/printable.h"
@@ -60,7 +59,6 @@ OptionSet option_set(ReportOptions& options) {
                 "keeps in its --run-dir, and prints its epochs. Works during the run, too.");
   set.positional("RUN_DIR", "folder that was given to a run as --run-dir", options.directory);
   set.add(options);
-  set.ignore(train_option_names());
   set.epilogue(
       "Examples:\n  lockstep report runs/lenet\n  lockstep report runs/lenet --csv epochs.csv\n"
       "  lockstep report runs/lenet --tensorboard logs/lenet\n");

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/train/train_options.h"
+#include "cli/commands.h"
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
 

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "cli/commands.h"
-#include "cli/train/train_options.h"
 #include "comm/world/check_same.h"
 #include "core/clock.h"
 #include "core/nearest.h"
@@ -71,7 +70,6 @@ OptionSet option_set(BenchOptions& options) {
   set.positional("allreduce|data|ops|step", "what to measure", options.what);
   set.add(options);
   set.config_file();
-  set.ignore(train_option_names());
   set.epilogue(
       "Examples:\n  lockstep-run -np 2 bench allreduce\n  lockstep-run -np 2 bench step\n"
       "  lockstep bench ops --model resnet18-d2l --device cuda --dtype bf16\n"

@@ -11,7 +11,6 @@
 #include "cli/model/model_summary.h"
 #include "cli/output.h"
 #include "cli/results.h"
-#include "cli/train/train_options.h"
 #include "core/json/members.h"
 #include "core/message.h"
 #include "core/nearest.h"
@@ -63,7 +62,6 @@ OptionSet option_set(DataOptions& options) {
   set.positional("order|show|stats", "what to print", options.action);
   set.add(options);
   set.config_file();
-  set.ignore(train_option_names());
   set.epilogue(
       "Example, the first epoch:\n"
       "  lockstep data order --dataset fashion-mnist --seed 0 --epoch 1 | head -3\n");

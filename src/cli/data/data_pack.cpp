@@ -2,7 +2,6 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/train/train_options.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/message.h"
@@ -56,7 +55,6 @@ OptionSet option_set(PackRequest& request) {
   set.positional("DIR", "folder with the images, or tar files (train-{00..09}.tar)", request.source);
   set.positional("OUT", "folder for the packed files", request.target);
   set.add(request);
-  set.ignore(train_option_names());
   set.epilogue("Example:\n  lockstep data pack imagenet imagenet-256 --size 256\n");
   return set;
 }

@@ -9,7 +9,6 @@
 #include "cli/doctor/self_test.h"
 #include "cli/options/flag.h"
 #include "cli/results.h"
-#include "cli/train/train_options.h"
 #include "comm/communicator.h"
 #include "comm/world/gather.h"
 #include "core/json/members.h"
@@ -53,7 +52,6 @@ OptionSet option_set(DoctorOptions& options) {
                 "as training. The exit status is 4 if something that the options ask for is missing.");
   set.add(options);
   set.config_file();
-  set.ignore(train_option_names());
   set.epilogue(
       "Examples:\n  lockstep-run -np 2 doctor\n  lockstep-run -np 2 doctor --device cuda\n"
       "  lockstep doctor --self-test=false\n");

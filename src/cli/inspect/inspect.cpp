@@ -11,7 +11,6 @@
 #include "cli/model/saved_model.h"
 #include "cli/options/flag.h"
 #include "cli/results.h"
-#include "cli/train/train_options.h"
 #include "core/files/file_system.h"
 #include "core/hash.h"
 #include "core/message.h"
@@ -66,7 +65,6 @@ OptionSet option_set(InspectOptions& options) {
                           "model file or folder; without it, the network is shown", options.file);
   set.add(options);
   set.config_file();
-  set.ignore(train_option_names());
   set.epilogue(
       "Examples:\n  lockstep inspect lenet.safetensors\n"
       "  lockstep inspect lenet.safetensors --model lenet\n"

@@ -13,7 +13,6 @@
 #include "cli/model/saved_model.h"
 #include "cli/results.h"
 #include "cli/train/data_warnings.h"
-#include "cli/train/train_options.h"
 #include "core/files/file_system.h"
 #include "core/message.h"
 #include "core/printable.h"
@@ -102,13 +101,10 @@ OptionSet option_set(EvalOptions& options) {
                           options.file);
   set.add(options);
   set.config_file();
-  set.config_of(
-      "checkpoint",
-      [&options](const std::string& path) {
-        options.saved = open_checkpoint_model(path, is_first_process());
-        return options.saved->describes_itself() ? "" : find_options(path).string();
-      },
-      "device", "cuda");
+  set.config_of("checkpoint", [&options](const std::string& path) {
+    options.saved = open_checkpoint_model(path, is_first_process());
+    return options.saved->describes_itself() ? "" : find_options(path).string();
+  });
   set.imply([&options](const OptionSet::Given& given) {
     if (!options.file.empty()) options.saved = open_model(options.file, is_first_process());
     return options.saved ? implied_by(*options.saved, given) : std::vector<ImpliedValue>();
@@ -118,7 +114,6 @@ OptionSet option_set(EvalOptions& options) {
       throw Error(Category::usage, "name a model file, or a checkpoint with --checkpoint");
     }
   });
-  set.ignore(train_option_names());
   set.epilogue(
       "Examples:\n  lockstep eval runs/lenet-fashion-mnist-1\n"
       "  lockstep-run -np 2 eval lenet.safetensors\n"

@@ -7,7 +7,6 @@
 #include "cli/model/saved_model.h"
 #include "cli/options/option_set.h"
 #include "cli/output.h"
-#include "cli/train/train_options.h"
 #include "core/message.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
@@ -60,7 +59,6 @@ OptionSet option_set(ExportOptions& options) {
   set.positional("MODEL", "model file, checkpoint or run directory", options.model);
   set.positional("OUT.onnx", "file to write", options.output);
   set.add(options);
-  set.ignore(train_option_names());
   set.epilogue(
       "Examples:\n  lockstep export runs/photos photos.onnx --with-preprocessing --softmax\n"
       "  lockstep export resnet18.safetensors r.onnx --model resnet18 --input 3x224x224 --classes 1000\n");

@@ -7,7 +7,6 @@
 #include "cli/commands.h"
 #include "cli/options/option_set.h"
 #include "cli/output.h"
-#include "cli/train/train_options.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file_system.h"
 #include "core/options/text.h"
@@ -54,7 +53,6 @@ OptionSet option_set(ImportOptions& options) {
   set.positional("MODEL.onnx", "model, written by torch.onnx.export", options.model);
   set.positional("NETWORK.json", "network file to write", options.network);
   set.add(options);
-  set.ignore(train_option_names());
   set.epilogue(
       "Example:\n  lockstep import resnet18.onnx resnet18.json\n"
       "  lockstep train --model resnet18.json --init-from resnet18.safetensors ...\n");

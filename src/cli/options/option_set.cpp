@@ -87,11 +87,9 @@ void OptionSet::config_file() {
           .default_value = {}});
 }
 
-void OptionSet::config_of(std::string option, std::function<std::string(const std::string& value)> file,
-                          std::string without, std::string value) {
+void OptionSet::config_of(std::string option, std::function<std::string(const std::string& value)> file) {
   config_option_ = std::move(option);
   config_of_option_ = std::move(file);
-  config_without_ = {std::move(without), std::move(value)};
 }
 
 void OptionSet::imply(std::function<std::vector<ImpliedValue>(const Given&)> implied) {
@@ -315,12 +313,10 @@ bool OptionSet::read_files(Values& values) {
   if (given == values.end()) return false;
   const std::string file = config_of_option_(given->second.value);
   if (file.empty()) return false;
-  const auto& [name, value] = config_without_;
-  const bool is_given = values.contains(name);
+  const bool device_is_given = values.contains("device");
   read_file(file, values);
-  if (const auto found = values.find(name); found != values.end() && !is_given) {
-    if (found->second.value == value) values.erase(found);
-  }
+  const auto device = values.find("device");
+  if (device != values.end() && !device_is_given && device->second.value == "cuda") values.erase(device);
   return true;
 }
 

@@ -50,9 +50,8 @@ class OptionSet {
   /// Adds --config FILE.
   void config_file();
   /// Without --config, the configuration file is that of file(value) if `option` is given; empty: none.
-  /// Its option `without` does not count where it has the value `value`.
-  void config_of(std::string option, std::function<std::string(const std::string& value)> file,
-                 std::string without = {}, std::string value = {});
+  /// Its `device = cuda` does not count: the run may continue on a host without GPUs.
+  void config_of(std::string option, std::function<std::string(const std::string& value)> file);
   /// Text that was given for an option; empty: none.
   using Given = std::function<std::string(const std::string& name)>;
   /// Uses the values of implied(given) for options that have no other source, such as those stored in a file
@@ -184,7 +183,6 @@ class OptionSet {
   std::vector<std::function<void()>> checks_;
   std::string config_option_;
   std::function<std::string(const std::string&)> config_of_option_;
-  std::pair<std::string, std::string> config_without_;  ///< name and value
   std::function<std::vector<ImpliedValue>(const Given&)> implied_;
   std::set<std::string> given_;
   std::vector<ImpliedValue> overridden_;  ///< implied values of options that were given

@@ -12,7 +12,6 @@
 #include "cli/predict/inputs.h"
 #include "cli/predict/prediction_printer.h"
 #include "cli/predict/tables.h"
-#include "cli/train/train_options.h"
 #include "core/message.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
@@ -109,7 +108,6 @@ OptionSet option_set(PredictOptions& options) {
       throw Error(Category::usage, "name images, folders, archives or tables, or a data set with --dataset");
     }
   });
-  set.ignore(train_option_names());
   set.epilogue(
       "Examples:\n  lockstep predict runs/flowers-1 rose.jpg\n"
       "  lockstep-run -np 2 predict flowers.safetensors photos --top 3 --format csv\n"
@@ -228,6 +226,7 @@ int print_predictions(World& world, const PredictOptions& options, const OptionS
 int run_predict(int argc, char** argv) {
   PredictOptions options;
   OptionSet set = option_set(options);
+  set.ignore(train_option_names());
   return run_on_ranks(set, argc, argv, [&](World& world) { return print_predictions(world, options, set); });
 }
 

@@ -6,7 +6,6 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/recipes/recipe.h"
-#include "cli/train/train_options.h"
 #include "core/nearest.h"
 
 namespace lockstep {
@@ -21,7 +20,6 @@ OptionSet option_set(RecipesOptions& options) {
                 "Lists the recipes for lockstep train --recipe, or prints one: a configuration file, which "
                 "can be changed and given to lockstep train --config.");
   set.optional_positional("NAME", "recipe to print", options.name);
-  set.ignore(train_option_names());
   set.epilogue("Example, a recipe of your own:\n  lockstep recipes photos > mine.cfg\n");
   return set;
 }

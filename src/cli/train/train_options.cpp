@@ -1,5 +1,6 @@
 #include "cli/train/train_options.h"
 
+#include "cli/commands.h"
 #include "cli/model/find_checkpoints.h"
 #include "cli/recipes/recipe.h"
 #include "run/tensorboard/event_records.h"
@@ -56,7 +57,7 @@ OptionSet train_option_set(TrainOptions& options) {
   set.add(options);
   set.config_file();
   const auto options_of_run = [](const std::string& run) { return find_options(run).string(); };
-  set.config_of("resume", options_of_run, "device", "cuda");  // a run without GPUs continues on the CPU
+  set.config_of("resume", options_of_run);
   set.recipes("recipe", default_recipe, recipe_text);
   set.epilogue(sources);
   set.check([&options] {

@@ -79,7 +79,4 @@ OptionSet train_option_set(TrainOptions& options);
 /// Contents of options.cfg: `lockstep train --config` on it gives equal options for a new run.
 std::string train_config(const TrainOptions& options);
 
-/// Names that configuration files and the environment may hold, for OptionSet::ignore in other commands.
-std::vector<std::string> train_option_names();
-
 }  // namespace lockstep
