@@ -1,4 +1,4 @@
-#include "train/loop/request_exchange.h"
+#include "train/loop/request_policy.h"
 
 #include <gtest/gtest.h>
 
