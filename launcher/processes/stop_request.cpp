@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/process/signals.h"
-#include "core/same_interrupt.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -69,4 +69,19 @@ void BackgroundGather::wait() {
   transfer_->messages.complete(transfer_->requests);
 }
 
+void BackgroundGather::gather(std::span<const float> own, std::span<const std::size_t> counts,
+                              std::span<float> all) {
+  std::vector<std::vector<std::span<std::byte>>> parts(counts.size());
+  if (transfer_->messages.rank() == 0) {
+    std::ranges::copy(own, all.begin());
+    for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+      parts[rank].push_back(std::as_writable_bytes(all.first(counts[rank])));
+      all = all.subspan(counts[rank]);
+    }
+  }
+  const std::span<const std::byte> sent = std::as_bytes(own);
+  start({&sent, 1}, parts);
+  wait();
+}
+
 }  // namespace lockstep

@@ -31,6 +31,9 @@ class BackgroundGather {
   bool pending() const;
   /// Waits until poll() returns true. Called by all ranks, even if nothing is left to wait for.
   void wait();
+  /// Gathers numbers of all ranks in rank order in `all`, on rank 0; elsewhere it may be empty. `counts`: how
+  /// many each rank has, the same on all ranks. The previous transfer must be done. Collective.
+  void gather(std::span<const float> own, std::span<const std::size_t> counts, std::span<float> all);
 
  private:
   struct Transfer;

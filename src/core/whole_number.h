@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <concepts>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -15,6 +16,13 @@ std::optional<T> whole_number(std::string_view text, int base = 10) {
   const char* const end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data(), end, value, base);
   return status == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+/// Part of `name` between `prefix` and `suffix`; empty: it has none.
+inline std::string_view middle_of(std::string_view name, std::string_view prefix, std::string_view suffix) {
+  const std::size_t ends = prefix.size() + suffix.size();
+  if (name.size() <= ends || !name.starts_with(prefix) || !name.ends_with(suffix)) return {};
+  return name.substr(prefix.size(), name.size() - ends);
 }
 
 }  // namespace lockstep

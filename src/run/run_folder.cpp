@@ -42,12 +42,8 @@ std::optional<RecordLine> read_line(std::string_view line) {
 
 /// Whether `name` is PREFIX, digits and ".json".
 bool is_numbered(std::string_view name, std::string_view prefix) {
-  constexpr std::string_view ending = ".json";
-  if (name.size() <= prefix.size() + ending.size() || !name.starts_with(prefix) || !name.ends_with(ending))
-    return false;
-  name.remove_prefix(prefix.size());
-  name.remove_suffix(ending.size());
-  return name.find_first_not_of("0123456789") == std::string_view::npos;
+  const std::string_view number = middle_of(name, prefix, ".json");
+  return !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 /// Each N of the entries NAME-N of `parent`, descending.

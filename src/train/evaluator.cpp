@@ -9,7 +9,6 @@
 #include "comm/world/watch_of.h"
 #include "graph/summary.h"
 #include "lockstep/error.h"
-#include "train/gather_outputs.h"
 #include "train/label_results.h"
 #include "train/step/outcome.h"
 
@@ -184,7 +183,7 @@ std::vector<LabelResult> Evaluator::labels(std::uint64_t skipped) {
   }
   std::vector<float> own(counts[static_cast<std::size_t>(world.rank())]);
   session_.device().copy(own.data(), own_outputs_.data(), own.size() * sizeof(float));
-  gather_outputs(world, *gather_, own, counts, all_outputs_);
+  gather_->gather(own, counts, all_outputs_);
   std::vector<LabelResult> results(outputs_);
   if (world.rank() == 0) results = results_of_all(all_outputs_, loader_.dataset(), skipped);
   const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(results)));

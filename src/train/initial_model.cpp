@@ -2,22 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "core/json/json.h"
 #include "core/options/text.h"
 #include "core/printable.h"
 #include "data/files/table_encoding.h"
 #include "lockstep/error.h"
+#include "train/run_description.h"
 
 namespace lockstep {
 namespace {
-
-std::vector<TableColumn> columns_of(const ModelDescription& description, const std::string& origin) {
-  TableEncoding encoding;
-  if (description.table.empty()) return {};
-  const JsonDocument document(description.table, {.file = origin + ": metadata 'table'"});
-  document.read(document.root(), encoding);
-  return encoding.columns;
-}
 
 /// Describes the first difference between the columns of a model and of a run. Empty if the columns have the
 /// same names, texts and missing values.
@@ -48,7 +40,8 @@ void check_columns(const std::string& file, const ModelDescription& model, const
                                             model.table.empty() ? "images" : "tables",
                                             run.table.empty() ? "images" : "tables"));
   }
-  const std::string found = difference(columns_of(model, file), columns_of(run, "the data set"));
+  const std::string found =
+      difference(table_encoding_of(model, file).columns, table_encoding_of(run, "the data set").columns);
   if (!found.empty())
     throw Error(Category::data, fmt::format("{}: is a model of other columns: {}", file, found));
 }

@@ -1,14 +1,12 @@
 #include "train/predictor.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "comm/world/gather.h"
 #include "comm/world/watch_of.h"
 #include "lockstep/error.h"
 #include "train/evaluator.h"
-#include "train/gather_outputs.h"
 
 namespace lockstep {
 namespace {
@@ -29,50 +27,27 @@ std::uint32_t leaves_in_block(const Session& session, const Network& network, st
 }
 
 /// Texts of all ranks in rank order. Collective.
-std::vector<std::byte> gather_bytes(const World& world, std::vector<std::byte> own) {
+std::string gather_text(const World& world, std::string own) {
   const std::uint64_t length = own.size();
   const std::vector<std::uint64_t> lengths = gather(world, std::span(&length, 1));
   const std::uint64_t longest = std::ranges::max(lengths);
   if (longest == 0) return {};
   own.resize(longest);
-  const std::vector<std::byte> padded = world.all_gather(own);
-  std::vector<std::byte> all;
+  const std::vector<char> padded = gather(world, own);
+  std::string all;
   for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
-    const auto begin = padded.begin() + static_cast<std::ptrdiff_t>(rank * longest);
-    all.insert(all.end(), begin, begin + static_cast<std::ptrdiff_t>(lengths[rank]));
+    all.append(padded.data() + rank * longest, lengths[rank]);
   }
   return all;
 }
 
-std::vector<std::byte> to_bytes(std::span<const UnreadableSample> samples) {
-  std::vector<std::byte> bytes;
-  const auto append = [&](const void* data, std::size_t size) {
-    const auto* const begin = static_cast<const std::byte*>(data);
-    bytes.insert(bytes.end(), begin, begin + size);
-  };
-  for (const auto& [sample, reason] : samples) {
-    const std::uint64_t length = reason.size();
-    append(&sample, sizeof sample);
-    append(&length, sizeof length);
-    append(reason.data(), reason.size());
-  }
-  return bytes;
-}
-
-std::vector<UnreadableSample> from_bytes(std::span<const std::byte> bytes) {
-  const auto take = [&](void* data, std::size_t size) {
-    std::memcpy(data, bytes.data(), size);
-    bytes = bytes.subspan(size);
-  };
+/// Samples of all ranks in rank order. Collective.
+std::vector<UnreadableSample> gather_samples(const World& world, std::span<const UnreadableSample> own) {
+  std::vector<std::string> texts;  // numbers and reasons in turn
+  for (const auto& [sample, reason] : own) texts.insert(texts.end(), {std::to_string(sample), reason});
+  texts = unpack(gather_text(world, pack(texts)));
   std::vector<UnreadableSample> samples;
-  while (!bytes.empty()) {
-    UnreadableSample& sample = samples.emplace_back();
-    std::uint64_t length = 0;
-    take(&sample.sample, sizeof sample.sample);
-    take(&length, sizeof length);
-    sample.reason.resize(length);
-    take(sample.reason.data(), length);
-  }
+  for (std::size_t i = 1; i < texts.size(); i += 2) samples.push_back({std::stoull(texts[i - 1]), texts[i]});
   return samples;
 }
 
@@ -159,8 +134,7 @@ void Predictor::gather(const Leaves& leaves) {
   std::vector<std::size_t> counts(leaves.assignment.ranks.size() - 1);
   for (std::size_t rank = 0; rank < counts.size(); ++rank) counts[rank] = values_of(leaves, rank);
   const auto own = static_cast<std::size_t>(session_.world().rank());
-  gather_outputs(session_.world(), gather_, std::span<const float>(on_host_->floats()).first(counts[own]),
-                 counts, all_);
+  gather_.gather(on_host_->floats().first(counts[own]), counts, all_);
 }
 
 /// Samples before `end` that no rank could read, on all ranks.
@@ -168,9 +142,9 @@ std::vector<UnreadableSample> Predictor::take_unreadable(std::uint64_t end) {
   for (auto& [id, reason] : loader_.bad_samples().take()) unreadable_.push_back({id, std::move(reason)});
   std::ranges::sort(unreadable_, {}, &UnreadableSample::sample);
   const auto later = std::ranges::lower_bound(unreadable_, end, {}, &UnreadableSample::sample);
-  const std::vector<std::byte> own = to_bytes(std::span(unreadable_.begin(), later));
+  const std::vector<UnreadableSample> own(unreadable_.begin(), later);
   unreadable_.erase(unreadable_.begin(), later);
-  return from_bytes(gather_bytes(session_.world(), own));
+  return gather_samples(session_.world(), own);
 }
 
 void Predictor::run(const std::function<void(const OutputBlock&)>& take) {

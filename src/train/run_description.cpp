@@ -4,7 +4,6 @@
 
 #include "core/json/json.h"
 #include "core/version.h"
-#include "data/files/table_encoding.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 
@@ -17,11 +16,6 @@ std::string network_or_nothing(const Network& network) {
   } catch (const Error&) {
     return {};
   }
-}
-
-std::string table_of(const Dataset& dataset) {
-  const TableEncoding* const encoding = dataset.table_encoding();
-  return encoding == nullptr ? "" : json_of(*encoding).dump();
 }
 
 void add(Facts& facts, const std::string& part, const Evaluation& evaluation) {
@@ -41,10 +35,23 @@ ModelDescription description_of(const Run& run) {
                                .task = name_of(run.train.task()),
                                .target_scale = run.train.target_scale(),
                                .input = run.options.input,
-                               .table = table_of(run.train),
+                               .table = table_text(run.train),
                                .version = version()};
   if (run.train.encoding() != Encoding::image_file) description.input.crop_share = 1.0;
   return description;
+}
+
+std::string table_text(const Dataset& dataset) {
+  const TableEncoding* const encoding = dataset.table_encoding();
+  return encoding == nullptr ? "" : json_of(*encoding).dump();
+}
+
+TableEncoding table_encoding_of(const ModelDescription& description, const std::string& origin) {
+  TableEncoding encoding;
+  if (description.table.empty()) return encoding;
+  const JsonDocument document(description.table, {.file = origin + ": metadata 'table'"});
+  document.read(document.root(), encoding);
+  return encoding;
 }
 
 Facts results_of(const EpochReport& report) {

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <string>
+
+#include "data/files/table_encoding.h"
+#include "lockstep/dataset.h"
 #include "lockstep/model_description.h"
 #include "lockstep/reports.h"
 #include "train/run.h"
@@ -9,6 +13,12 @@ namespace lockstep {
 /// Description of the models of a run, as far as its network, data and input options determine it. A network
 /// that a network file cannot contain is left out.
 ModelDescription description_of(const Run& run);
+
+/// ModelDescription::table for models of the data set.
+std::string table_text(const Dataset& dataset);
+/// Encoding in ModelDescription::table; without columns if samples are images. Throws Error(data) naming
+/// `origin`, the file.
+TableEncoding table_encoding_of(const ModelDescription& description, const std::string& origin);
 
 /// Results of an evaluated epoch, for ModelDescription::results.
 Facts results_of(const EpochReport& report);

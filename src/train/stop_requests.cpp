@@ -19,7 +19,6 @@
 #include "core/message.h"
 #include "core/options/text.h"
 #include "core/process/signals.h"
-#include "core/same_interrupt.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "watch/watch.h"

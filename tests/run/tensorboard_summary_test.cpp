@@ -101,8 +101,10 @@ TEST(ConfusionPicture, ShadesTheShareOfEachRow) {
 TEST(ClassMetrics, AreThoseOfScikitLearn) {
   // classification_report(labels=range(4), zero_division=0) of these counts; the last class does not occur.
   const std::vector<std::uint64_t> confusion{3, 1, 0, 0, 0, 5, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0};
-  const std::vector<ClassMetrics> metrics = class_metrics(confusion);
-  ASSERT_EQ(metrics.size(), 4U);
+  const std::vector<ClassCounts> counts = counts_of(confusion);
+  ASSERT_EQ(counts.size(), 4U);
+  std::vector<ClassMetrics> metrics;
+  for (const ClassCounts& each : counts) metrics.push_back(each.metrics());
   EXPECT_EQ(metrics[0].samples, 4U);
   EXPECT_DOUBLE_EQ(metrics[0].precision, 0.6);
   EXPECT_DOUBLE_EQ(metrics[0].recall, 0.75);
@@ -110,7 +112,7 @@ TEST(ClassMetrics, AreThoseOfScikitLearn) {
   EXPECT_DOUBLE_EQ(metrics[1].precision, 5.0 / 7.0);
   EXPECT_EQ(metrics[2].f1, 0.0);
   EXPECT_EQ(metrics[3].recall, 0.0);
-  const ClassMetrics macro = macro_average(confusion);
+  const ClassMetrics macro = macro_average(counts);
   EXPECT_EQ(macro.samples, 12U);
   EXPECT_DOUBLE_EQ(macro.precision, (0.6 + 5.0 / 7.0) / 3.0);
   EXPECT_DOUBLE_EQ(macro.recall, 1.75 / 3.0);

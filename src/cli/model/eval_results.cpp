@@ -29,9 +29,12 @@ std::string metrics_line(const std::string& part, const Evaluation& evaluation) 
   return without_end_spaces(fmt::format("{}samples {}  {}", epochs, evaluation.samples, more)) + "\n";
 }
 
-std::vector<ClassCounts> counts_of(const std::vector<LabelResult>& labels) {
-  std::vector<ClassCounts> counts;
-  for (const LabelResult& label : labels) counts.push_back({label.samples, label.predicted, label.correct});
+/// Counts of the classes, or of the labels.
+std::vector<ClassCounts> class_counts(const Evaluation& evaluation) {
+  std::vector<ClassCounts> counts = counts_of(evaluation.confusion);
+  for (const LabelResult& label : evaluation.labels) {
+    counts.push_back({label.samples, label.predicted, label.correct});
+  }
   return counts;
 }
 
@@ -39,24 +42,19 @@ std::vector<ClassCounts> counts_of(const std::vector<LabelResult>& labels) {
 
 std::optional<MacroAverage> EvalResults::macro() const {
   if (evaluation.confusion.empty() && evaluation.labels.empty()) return std::nullopt;
-  const ClassMetrics average = evaluation.labels.empty() ? macro_average(evaluation.confusion)
-                                                         : macro_average(counts_of(evaluation.labels));
+  const ClassMetrics average = macro_average(class_counts(evaluation));
   return MacroAverage{average.precision, average.recall, average.f1};
 }
 
 std::vector<ClassResults> EvalResults::classes() const {
   std::vector<ClassResults> results;
-  const std::vector<ClassMetrics> metrics = class_metrics(evaluation.confusion);
-  for (std::size_t c = 0; c < metrics.size(); ++c) {
-    const auto& [samples, precision, recall, f1] = metrics[c];
+  const std::vector<ClassCounts> counts = class_counts(evaluation);
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    const auto& [samples, precision, recall, f1] = counts[c].metrics();
     results.push_back({class_names.at(c), samples, precision, recall, f1});
-  }
-  const std::vector<ClassCounts> labels = counts_of(evaluation.labels);
-  for (std::size_t k = 0; k < labels.size(); ++k) {
-    const auto& [samples, precision, recall, f1] = labels[k].metrics();
-    ClassResults& label =
-        results.emplace_back(ClassResults{class_names.at(k), samples, precision, recall, f1});
-    if (samples > 0) label.average_precision = evaluation.labels[k].average_precision;
+    if (samples > 0 && !evaluation.labels.empty()) {
+      results.back().average_precision = evaluation.labels[c].average_precision;
+    }
   }
   return results;
 }

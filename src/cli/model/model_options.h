@@ -1,5 +1,8 @@
 #pragma once
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <string>
 
 #include "lockstep/field.h"
@@ -14,7 +17,12 @@ struct ModelOptions {
 };
 
 /// Help text of --model, with the names of all models.
-const char* model_help();
+inline const char* model_help() {
+  static const std::string text =
+      fmt::format("network: {}; mlp with other widths, such as mlp:256,128; or a network file, FILE.json",
+                  fmt::join(model_names(), ", "));
+  return text.c_str();
+}
 
 template <OptionsOf<ModelOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {

@@ -10,16 +10,15 @@
 #include "cli/model/model_options.h"
 #include "cli/options/flag.h"
 #include "core/files/file_system.h"
-#include "core/json/json.h"
 #include "core/options/check.h"
 #include "core/printable.h"
-#include "data/files/table_encoding.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/models.h"
 #include "run/facts.h"
 #include "run/run_folder.h"
+#include "train/run_description.h"
 
 namespace lockstep {
 namespace {
@@ -203,9 +202,8 @@ std::unique_ptr<Network> network_of(const SavedModel& model, const std::string& 
 std::optional<TrainedTable> trained_table(const SavedModel& model) {
   const ModelDescription& description = model.description;
   if (description.table.empty()) return {};
-  TrainedTable table{.scale = description.target_scale};
-  const JsonDocument document(description.table, {.file = model.place + ": metadata 'table'"});
-  document.read(document.root(), table.encoding);
+  TrainedTable table{.encoding = table_encoding_of(description, model.place),
+                     .scale = description.target_scale};
   if (description.task == name_of(Task::classification)) table.classes = description.classes;
   return table;
 }
@@ -218,9 +216,8 @@ void check_task(const Dataset& dataset, const SavedModel& model) {
 }
 
 void check_encoding(const Dataset& dataset, const SavedModel& model) {
-  const TableEncoding* const encoding = dataset.table_encoding();
   if (!model.describes_itself()) return;
-  if ((encoding == nullptr ? "" : json_of(*encoding).dump()) == model.description.table &&
+  if (table_text(dataset) == model.description.table &&
       dataset.target_scale() == model.description.target_scale)
     return;
   throw Error(

@@ -4,22 +4,17 @@
 #include <algorithm>
 
 #include "cli/options/command_help.h"
+#include "core/split.h"
 
 namespace lockstep {
 namespace {
 
 /// Words that the first argument of a command can be: those of "allreduce|data|ops|step".
 Names actions_of(const CommandHelp& help) {
-  Names words;
-  if (help.arguments.empty()) return words;
+  if (help.arguments.empty()) return {};
   const std::string& text = help.arguments.front().placeholder;
-  if (text.find_first_not_of("abcdefghijklmnopqrstuvwxyz|") != std::string::npos) return words;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('|', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
+  if (text.find_first_not_of("abcdefghijklmnopqrstuvwxyz|") != std::string::npos) return {};
+  return split(text, '|');
 }
 
 /// Flag without "=false", which --help shows for a switch that is on.

@@ -5,16 +5,17 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <utility>
 
 #include "cli/model/find_checkpoints.h"
 #include "cli/options/flag.h"
-#include "cli/train/restarts.h"
 #include "cli/train/stop_line.h"
 #include "comm/world/gather.h"
 #include "core/files/file_system.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
+#include "core/options/internal_variables.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/checkpoint_store.h"
 
@@ -188,6 +189,11 @@ void create_numbered_folder(const World& world, RunPlace& place) {
     path = new_run_folder(place.folder.path().parent_path(), place.folder.path().filename().string());
   });
   place.folder = RunFolder(broadcast(world, path));
+}
+
+double seconds_before_this_start() {
+  const char* text = std::getenv(seconds_before_variable);
+  return text == nullptr ? 0.0 : std::max(0.0, std::strtod(text, nullptr));
 }
 
 void report_start(const RunPlace& place, std::uint64_t step) {

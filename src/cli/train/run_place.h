@@ -35,6 +35,10 @@ RunPlace find_run_place(const World& world, const TrainOptions& options);
 /// Collective. Throws Error(resource) on all ranks.
 void create_numbered_folder(const World& world, RunPlace& place);
 
+/// Seconds since the first start of a run that lockstep-run has started again after a failure; 0: this is the
+/// first start. Equal on all ranks.
+double seconds_before_this_start();
+
 /// Reports the run directory, and the `step` at which the run starts or resumes, to lockstep-run.
 void report_start(const RunPlace& place, std::uint64_t step);
 

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/train/restarts.h"
+#include "cli/train/run_place.h"
 #include "cli/train/stop_line.h"
 #include "cli/train/train_options.h"
 #include "cli/train/training_run.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "comm/world/gather.h"
@@ -14,28 +13,14 @@
 namespace lockstep {
 namespace {
 
-/// Names and values, each terminated by a zero.
-std::string pack(const std::vector<Line>& lines) {
-  std::string text;
-  for (const auto& [name, value] : lines) {
-    text.append(name).push_back('\0');
-    text.append(value).push_back('\0');
-  }
-  return text;
-}
-
-std::vector<Line> unpack(std::string_view text) {
-  const auto next = [&text] {
-    const std::size_t end = text.find('\0');
-    std::string part(text.substr(0, end));
-    text.remove_prefix(std::min(end, text.size() - 1) + 1);
-    return part;
-  };
+/// Rank 0's lines on every rank. Collective.
+std::vector<Line> broadcast(const World& world, const std::vector<Line>& own) {
+  std::vector<std::string> texts;  // names and values in turn
+  for (const auto& [name, value] : own) texts.insert(texts.end(), {name, value});
+  texts = broadcast(world, texts);
+  texts.resize(texts.size() + texts.size() % 2);
   std::vector<Line> lines;
-  while (!text.empty()) {
-    std::string name = next();
-    lines.push_back({std::move(name), text.empty() ? std::string() : next()});
-  }
+  for (std::size_t i = 0; i < texts.size(); i += 2) lines.push_back({texts[i], texts[i + 1]});
   return lines;
 }
 
@@ -64,7 +49,7 @@ std::string first_difference(const std::vector<Line>& mine, const std::vector<Li
 void check_same(const World& world, const std::vector<Line>& lines) {
   std::vector<Line> own = {{"version", version()}, {"revision", revision()}};
   own.insert(own.end(), lines.begin(), lines.end());
-  const std::vector<Line> first = unpack(broadcast(world, pack(own)));
+  const std::vector<Line> first = broadcast(world, own);
   world.agree([&] {
     const std::string name = first_difference(own, first);
     if (name.empty()) return;

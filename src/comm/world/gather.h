@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
 #include <ranges>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/as_text.h"
@@ -26,6 +28,27 @@ auto gather(const World& world, const Values& own) {
 /// Rank 0's text on every rank. Collective.
 inline std::string broadcast(const World& world, const std::string& own) {
   return std::string(as_text(world.broadcast(std::as_bytes(std::span(own)))));
+}
+
+/// Texts as one: each ends with a zero byte, which none of them contains.
+inline std::string pack(const std::vector<std::string>& texts) {
+  std::string packed;
+  for (const std::string& text : texts) packed.append(text) += '\0';
+  return packed;
+}
+
+inline std::vector<std::string> unpack(std::string_view packed) {
+  std::vector<std::string> texts;
+  while (!packed.empty()) {
+    texts.emplace_back(packed.substr(0, packed.find('\0')));
+    packed.remove_prefix(std::min(texts.back().size() + 1, packed.size()));
+  }
+  return texts;
+}
+
+/// Rank 0's texts on every rank. Collective.
+inline std::vector<std::string> broadcast(const World& world, const std::vector<std::string>& own) {
+  return unpack(broadcast(world, pack(own)));
 }
 
 /// Text of a fixed size, which ranks can send as bytes. Longer texts are cut off.

@@ -46,6 +46,15 @@ void check_small(std::uint64_t bytes) {
   throw Error(Category::resource, fmt::format("ranks cannot exchange {} MB at once", bytes >> 20));
 }
 
+/// Starts a collective by `start(arguments..., request)`, a function of MPI called `name`, and waits for its
+/// end.
+template <class Start, class... Arguments>
+void run_collective(const char* name, const Start& start, Arguments... arguments) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(start(arguments..., &request), name);
+  complete(request);
+}
+
 int run_in(World& world, const std::function<int(World&)>& body) {
   try {
     return body(world);
@@ -84,10 +93,8 @@ void World::agree(const std::function<void()>& work) const {
   const InCollective in(*runtime_->watch, Collective::agree, Group::world, sizeof(std::int64_t));
   const std::int64_t code = own.code();
   std::int64_t smallest = code;
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Iallreduce(&code, &smallest, 1, MPI_INT64_T, MPI_MIN, runtime_->ranks.world.get(), &request),
-            "MPI_Iallreduce");
-  complete(request);
+  run_collective("MPI_Iallreduce", MPI_Iallreduce, &code, &smallest, 1, MPI_INT64_T, MPI_MIN,
+                 runtime_->ranks.world.get());
   own.settle(smallest);
 }
 
@@ -96,20 +103,15 @@ std::vector<std::byte> World::all_gather(std::span<const std::byte> own) const {
   std::vector<std::byte> all(own.size() * static_cast<std::size_t>(size()));
   const int count = static_cast<int>(own.size());
   const InCollective in(*runtime_->watch, Collective::all_gather, Group::world, all.size());
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Iallgather(own.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE,
-                           runtime_->ranks.world.get(), &request),
-            "MPI_Iallgather");
-  complete(request);
+  run_collective("MPI_Iallgather", MPI_Iallgather, own.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE,
+                 runtime_->ranks.world.get());
   return all;
 }
 
 std::vector<std::byte> World::broadcast(std::span<const std::byte> own) const {
   const auto from_rank_0 = [this](void* data, std::size_t bytes) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Ibcast(data, static_cast<int>(bytes), MPI_BYTE, 0, runtime_->ranks.world.get(), &request),
-              "MPI_Ibcast");
-    complete(request);
+    run_collective("MPI_Ibcast", MPI_Ibcast, data, static_cast<int>(bytes), MPI_BYTE, 0,
+                   runtime_->ranks.world.get());
   };
   const InCollective in(*runtime_->watch, Collective::broadcast, Group::world);
   std::uint64_t bytes = own.size();
@@ -126,20 +128,15 @@ void World::sum(std::span<std::uint64_t> values) const {
   const InCollective in(*runtime_->watch, Collective::sum, Group::world, values.size_bytes());
   while (!values.empty()) {
     const auto piece = values.first(std::min(most_at_once, values.size()));
-    MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_UINT64_T,
-                             MPI_SUM, runtime_->ranks.world.get(), &request),
-              "MPI_Iallreduce");
-    complete(request);
+    run_collective("MPI_Iallreduce", MPI_Iallreduce, MPI_IN_PLACE, piece.data(),
+                   static_cast<int>(piece.size()), MPI_UINT64_T, MPI_SUM, runtime_->ranks.world.get());
     values = values.subspan(piece.size());
   }
 }
 
 void World::barrier() const {
   const InCollective in(*runtime_->watch, Collective::barrier, Group::world);
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Ibarrier(runtime_->ranks.world.get(), &request), "MPI_Ibarrier");
-  complete(request);
+  run_collective("MPI_Ibarrier", MPI_Ibarrier, runtime_->ranks.world.get());
 }
 
 Watch& watch_of(const World& world) { return *world.runtime().watch; }

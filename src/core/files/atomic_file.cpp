@@ -53,9 +53,9 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   digest_.update(bytes);
 }
 
-void AtomicFile::commit(const CommitOptions& options) {
+void AtomicFile::commit(bool reads_back) {
   if (!retry_interrupted([&] { return files().fsync(descriptor_.get()); })) fail_file(file_, "sync");
-  if (options.read_back) read_back();
+  if (reads_back) read_back();
   if (files().rename(temporary_, file_) != 0) fail_file(file_, "replace the old one");
   committed_ = true;
   descriptor_ = {};  // not before: closing it ends its lock
@@ -83,10 +83,10 @@ void AtomicFile::read_back() {
   }
 }
 
-void write_text_file(const std::filesystem::path& file, std::string_view text, const CommitOptions& options) {
+void write_text_file(const std::filesystem::path& file, std::string_view text) {
   AtomicFile output(file);
   output.write(std::as_bytes(std::span(text)));
-  output.commit(options);
+  output.commit();
 }
 
 void remove_leftovers(const std::filesystem::path& folder,

@@ -12,12 +12,6 @@
 
 namespace lockstep {
 
-struct CommitOptions {
-  /// Whether to read the new file back from the disk and compare it with the written bytes before it replaces
-  /// the old file.
-  bool read_back = false;
-};
-
 /// Replaces a file as a whole: readers see the complete old or new file, also after a crash of the machine.
 /// The new file is written in the same folder as FILE.XXXXXXXX.tmp, with a random name. Of two writers of one
 /// file, the last to commit wins. Symbolic links are replaced, not followed. Errors are Error(resource) with
@@ -37,8 +31,9 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   /// Syncs the new file to the disk, replaces the old file, and syncs the folder. After an error the old file
-  /// is unchanged, unless only syncing the folder failed.
-  void commit(const CommitOptions& options = {});
+  /// is unchanged, unless only syncing the folder failed. `reads_back`: whether to read the new file back
+  /// from the disk and compare it with the written bytes before it replaces the old file.
+  void commit(bool reads_back = false);
 
   /// Number and XXH3 digest of the bytes written so far.
   std::uint64_t size() const { return size_; }
@@ -57,8 +52,7 @@ class AtomicFile {
 };
 
 /// Replaces `file` by one that contains `text`; see AtomicFile.
-void write_text_file(const std::filesystem::path& file, std::string_view text,
-                     const CommitOptions& options = {});
+void write_text_file(const std::filesystem::path& file, std::string_view text);
 
 /// Removes the temporary files that killed writers of files in `folder` left. `owns`: whether a file of this
 /// name is the caller's. Does not throw: what cannot be removed stays.

@@ -1,21 +1,17 @@
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <string>
 #include <string_view>
 
+#include "core/split.h"
 #include "lockstep/field.h"
 
 namespace lockstep {
 
 /// Names in a list such as "name, seconds, share".
 inline Names split_names(std::string_view list) {
-  Names names;
-  for (std::size_t begin = 0, end = 0; end != list.size(); begin = list.find_first_not_of(", ", end)) {
-    end = std::min(list.find(',', begin), list.size());
-    names.emplace_back(list.substr(begin, end - begin));
-  }
+  Names names = split(list, ',');
+  for (std::string& name : names) name.erase(0, name.find_first_not_of(' '));
   return names;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/nearest.h"
 #include "core/printable.h"
+#include "core/split.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -40,17 +41,6 @@ std::string describe(const Range& range) {
   return fmt::format("is out of range: {}", fmt::join(bounds, ", "));
 }
 
-/// Parts of `text` between commas.
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 /// Decimal notation, exponent allowed; NaN for a number outside the range of doubles.
 double parse_number(std::string_view text) {
   double value = 0.0;
@@ -73,7 +63,7 @@ void check_number(double value, const Range& range, std::string_view text, const
 std::vector<double> parse_numbers(std::string_view text, const Range& range) {
   std::vector<double> values;
   if (text.empty()) return values;
-  for (const std::string& part : split(text)) {
+  for (const std::string& part : split(text, ',')) {
     if (part.empty()) reject(text, "has a comma with no number before or after it");
     values.push_back(parse_number(part));
     check_number(values.back(), range, part);
@@ -90,10 +80,8 @@ bool parse_flag(std::string_view text) {
 
 Shape parse_shape(std::string_view text) {
   std::vector<int> extents;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('x', begin), text.size());
-    extents.push_back(static_cast<int>(parse_integer(text.substr(begin, end - begin), 1, 1U << 16)));
-    begin = end + 1;
+  for (const std::string& part : split(text, 'x')) {
+    extents.push_back(static_cast<int>(parse_integer(part, 1, 1U << 16)));
   }
   if (extents.size() != 3) reject(text, "is not CHANNELSxROWSxCOLUMNS, e.g. 3x224x224");
   return {.channels = extents[0], .height = extents[1], .width = extents[2]};
@@ -221,7 +209,7 @@ void read_value(const std::string& text, const Field& field, std::vector<double>
 
 void read_value(const std::string& text, const Field& /*field*/, Names& values) {
   values.clear();
-  for (std::string& part : split(text)) {
+  for (std::string& part : split(text, ',')) {
     if (!part.empty()) values.push_back(std::move(part));
   }
 }

@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/split.h"
 #include "core/whole_number.h"
 
 namespace lockstep {
@@ -83,15 +84,9 @@ std::uint32_t address_number(const std::string& address) {
 }
 
 bool has_interface(std::string_view list, const Interface& interface) {
-  for (std::size_t begin = 0; begin < list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string_view entry = list.substr(begin, end - begin);
-    if (entry == interface.name || (entry.find('/') != entry.npos && contains(entry, interface.address))) {
-      return true;
-    }
-    begin = end + 1;
-  }
-  return false;
+  return std::ranges::any_of(split(list, ','), [&](const std::string& entry) {
+    return entry == interface.name || (entry.find('/') != entry.npos && contains(entry, interface.address));
+  });
 }
 
 }  // namespace lockstep

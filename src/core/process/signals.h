@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <csignal>
 #include <initializer_list>
 #include <string>
@@ -11,6 +12,10 @@ namespace lockstep {
 
 /// "SIGTERM"
 std::string signal_name(int signal);
+
+/// Time in which several SIGINT are one: a terminal and a launcher may both send the signal of one Ctrl-C,
+/// and `timeout` sends one to a process and to its group.
+inline constexpr std::chrono::milliseconds same_interrupt{500};
 
 sigset_t make_signal_set(std::initializer_list<int> signals);
 

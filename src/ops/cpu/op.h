@@ -141,11 +141,9 @@ LOCKSTEP_OPERATIONS(LOCKSTEP_DECLARE_PLAN)
 /// logits. `smoothing`: fraction of every target that is spread evenly over the classes (Szegedy et al.,
 /// 2016).
 Loss plan_cross_entropy(Shape logits, float smoothing, Level level);
-/// Plan losses of ops/target_losses.h, summed over the samples, and the gradient of the sum.
-Loss plan_squared_error(Shape logits, Level level);
-Loss plan_binary_cross_entropy(Shape logits, Level level);
 
-/// Plans the loss of the options' task.
+/// Plans the loss of the options' task, summed over the samples, and the gradient of the sum; see
+/// ops/target_losses.h.
 Loss plan_loss(Shape logits, const PlanOptions& options, Level level);
 
 /// Copies the group of samples from `first` (a multiple of 16) into lanes; see MicroBatch for the arithmetic.

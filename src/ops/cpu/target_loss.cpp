@@ -30,22 +30,14 @@ Loss plan_target_loss(Shape logits, TargetLossKernel run) {
 
 }  // namespace
 
-Loss plan_squared_error(Shape logits, Level level) {
-  return plan_target_loss(logits, target_loss_kernels(level).squared_error);
-}
-
-Loss plan_binary_cross_entropy(Shape logits, Level level) {
-  return plan_target_loss(logits, target_loss_kernels(level).binary_cross_entropy);
-}
-
 Loss plan_loss(Shape logits, const PlanOptions& options, Level level) {
   switch (options.task) {
     case Task::classification:
       return plan_cross_entropy(logits, options.label_smoothing, level);
     case Task::regression:
-      return plan_squared_error(logits, level);
+      return plan_target_loss(logits, target_loss_kernels(level).squared_error);
     case Task::multilabel:
-      return plan_binary_cross_entropy(logits, level);
+      return plan_target_loss(logits, target_loss_kernels(level).binary_cross_entropy);
   }
   throw Error(Category::internal, "a loss of an unknown task");
 }

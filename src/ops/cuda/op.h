@@ -82,11 +82,9 @@ LOCKSTEP_OPERATIONS(LOCKSTEP_DECLARE_PLAN)
 /// logits. `smoothing`: fraction of every target that is spread evenly over the classes (Szegedy et al.,
 /// 2016).
 Loss plan_cross_entropy(Shape logits, int samples, float smoothing, Type type);
-/// Plan losses of ops/target_losses.h, summed over the samples, and the gradient of the sum.
-Loss plan_squared_error(Shape logits, int samples, Type type);
-Loss plan_binary_cross_entropy(Shape logits, int samples, Type type);
 
-/// Plans the loss of the options' task.
+/// Plans the loss of the options' task, summed over the samples, and the gradient of the sum; see
+/// ops/target_losses.h.
 Loss plan_loss(Shape logits, int samples, const PlanOptions& options, Type type);
 
 }  // namespace lockstep::cuda

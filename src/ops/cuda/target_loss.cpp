@@ -26,22 +26,14 @@ Loss plan_target_loss(Shape logits, int samples, Type type, TargetLossKernel run
 
 }  // namespace
 
-Loss plan_squared_error(Shape logits, int samples, Type type) {
-  return plan_target_loss(logits, samples, type, squared_error);
-}
-
-Loss plan_binary_cross_entropy(Shape logits, int samples, Type type) {
-  return plan_target_loss(logits, samples, type, binary_cross_entropy);
-}
-
 Loss plan_loss(Shape logits, int samples, const PlanOptions& options, Type type) {
   switch (options.task) {
     case Task::classification:
       return plan_cross_entropy(logits, samples, options.label_smoothing, type);
     case Task::regression:
-      return plan_squared_error(logits, samples, type);
+      return plan_target_loss(logits, samples, type, squared_error);
     case Task::multilabel:
-      return plan_binary_cross_entropy(logits, samples, type);
+      return plan_target_loss(logits, samples, type, binary_cross_entropy);
   }
   throw Error(Category::internal, "a loss of an unknown task");
 }

@@ -16,7 +16,6 @@
 #include "lockstep/error.h"
 #include "run/checkpoint/checkpoint_folder.h"
 #include "run/checkpoint/manifest.h"
-#include "run/checkpoint/model_header.h"
 #include "run/checkpoint/model_writer.h"
 
 namespace lockstep {
@@ -33,14 +32,14 @@ constexpr std::uint64_t max_state_bytes = std::uint64_t{1} << 26;
 
 /// Syncs the new file, reads it back, and describes it.
 ManifestEntry commit(AtomicFile& output, const Path& file) {
-  output.commit({.read_back = true});
+  output.commit(/*reads_back=*/true);
   return {.name = file.filename().string(), .size = output.size(), .hash = output.digest().hex()};
 }
 
 ManifestEntry write_tensors(const Path& file, std::span<const NamedTensor> tensors,
                             const std::map<std::string, std::string>& metadata) {
   AtomicFile output(file);
-  write_model(output, tensors, metadata);
+  write_model([&](std::span<const std::byte> bytes) { output.write(bytes); }, tensors, metadata);
   return commit(output, file);
 }
 
@@ -133,15 +132,9 @@ ModelFile results_of(const Checkpoint& checkpoint) {
                        averaged ? checkpoint.optimizer.floats(average, tensor.shape)
                                 : checkpoint.model.floats(tensor.name, tensor.shape)});
   }
-  const std::string header = make_model_header(tensors, checkpoint.model.metadata());
-  const std::uint64_t length = header.size();
   std::vector<std::byte> bytes;
-  const auto append = [&](std::span<const std::byte> more) {
-    bytes.insert(bytes.end(), more.begin(), more.end());
-  };
-  append(std::as_bytes(std::span(&length, 1)));
-  append(std::as_bytes(std::span(header)));
-  for (const NamedTensor& tensor : tensors) append(tensor.bytes());
+  write_model([&](std::span<const std::byte> more) { bytes.insert(bytes.end(), more.begin(), more.end()); },
+              tensors, checkpoint.model.metadata());
   return ModelFile::parse(std::move(bytes), checkpoint.model.origin());
 }
 

@@ -110,7 +110,7 @@ std::span<const std::byte> ModelFile::bytes(const TensorInfo& tensor) const {
 void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata) {
   AtomicFile output(file);
-  write_model(output, tensors, metadata);
+  write_model([&](std::span<const std::byte> bytes) { output.write(bytes); }, tensors, metadata);
   output.commit();
 }
 

@@ -9,6 +9,15 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+}  // namespace
+
+ClassMetrics ClassCounts::metrics() const {
+  return {.samples = samples,
+          .precision = share(correct, predicted),
+          .recall = share(correct, samples),
+          .f1 = share(2 * correct, samples + predicted)};
+}
+
 std::vector<ClassCounts> counts_of(std::span<const std::uint64_t> confusion) {
   const std::size_t classes = classes_of(confusion);
   std::vector<ClassCounts> counts(classes);
@@ -21,21 +30,6 @@ std::vector<ClassCounts> counts_of(std::span<const std::uint64_t> confusion) {
     }
   }
   return counts;
-}
-
-}  // namespace
-
-ClassMetrics ClassCounts::metrics() const {
-  return {.samples = samples,
-          .precision = share(correct, predicted),
-          .recall = share(correct, samples),
-          .f1 = share(2 * correct, samples + predicted)};
-}
-
-std::vector<ClassMetrics> class_metrics(std::span<const std::uint64_t> confusion) {
-  std::vector<ClassMetrics> metrics;
-  for (const ClassCounts& counts : counts_of(confusion)) metrics.push_back(counts.metrics());
-  return metrics;
 }
 
 ClassMetrics macro_average(std::span<const ClassCounts> counts) {
@@ -55,10 +49,6 @@ ClassMetrics macro_average(std::span<const ClassCounts> counts) {
           .precision = sum.precision / classes,
           .recall = sum.recall / classes,
           .f1 = sum.f1 / classes};
-}
-
-ClassMetrics macro_average(std::span<const std::uint64_t> confusion) {
-  return macro_average(counts_of(confusion));
 }
 
 std::size_t classes_of(std::span<const std::uint64_t> confusion) {

@@ -24,12 +24,11 @@ struct ClassCounts {
   ClassMetrics metrics() const;
 };
 
-/// Metrics of each class, from numbers of samples by [class][predicted class].
-std::vector<ClassMetrics> class_metrics(std::span<const std::uint64_t> confusion);
+/// Counts of each class, from numbers of samples by [class][predicted class].
+std::vector<ClassCounts> counts_of(std::span<const std::uint64_t> confusion);
 
 /// Means over the classes that have a sample or a prediction ("macro avg"), and the sum of the samples.
 ClassMetrics macro_average(std::span<const ClassCounts> counts);
-ClassMetrics macro_average(std::span<const std::uint64_t> confusion);
 
 /// Number of classes of such a matrix.
 std::size_t classes_of(std::span<const std::uint64_t> confusion);

@@ -23,11 +23,7 @@ constexpr std::string_view prefix = "events.out.tfevents.", suffix = ".lockstep"
 
 /// Number in a name of lockstep's; none: another name.
 std::optional<std::uint64_t> number_of(std::string_view name) {
-  if (name.size() <= prefix.size() + suffix.size() || !name.starts_with(prefix) || !name.ends_with(suffix))
-    return std::nullopt;
-  name.remove_prefix(prefix.size());
-  name.remove_suffix(suffix.size());
-  return whole_number<std::uint64_t>(name);
+  return whole_number<std::uint64_t>(middle_of(name, prefix, suffix));
 }
 
 /// Seconds of training until events of a record, which are visited in order.

@@ -57,14 +57,15 @@ std::string worst_mistake(const ConfusionReport& report, std::size_t c, std::siz
 }
 
 std::string class_table(const ConfusionReport& report) {
-  const std::vector<ClassMetrics> metrics = class_metrics(report.samples);
+  const std::vector<ClassCounts> counts = counts_of(report.samples);
   std::string text =
       "| class | samples | precision | recall | F1 | most often mistaken for |\n"
       "|---|---:|---:|---:|---:|---|\n";
-  for (std::size_t c = 0; c < metrics.size(); ++c) {
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    const ClassMetrics metrics = counts[c].metrics();
     text += fmt::format("| {} | {} | {:.4f} | {:.4f} | {:.4f} | {} |\n", cell(class_name(report, c)),
-                        metrics[c].samples, metrics[c].precision, metrics[c].recall, metrics[c].f1,
-                        worst_mistake(report, c, metrics.size()));
+                        metrics.samples, metrics.precision, metrics.recall, metrics.f1,
+                        worst_mistake(report, c, counts.size()));
   }
   return text;
 }
@@ -75,7 +76,7 @@ Summary summary_of_confusion(const ConfusionReport& report) {
       classes_of(report.samples) * classes_of(report.samples) != report.samples.size())
     return summary;
   ConfusionPicture picture = confusion_picture(report.samples);
-  const ClassMetrics macro = macro_average(report.samples);
+  const ClassMetrics macro = macro_average(counts_of(report.samples));
   summary.values = {{"confusion/matrix", Picture{picture.size, picture.size, std::move(picture.png)}},
                     {"confusion/classes", Markdown{class_table(report)}},
                     {"epoch/macro_precision", static_cast<float>(macro.precision)},

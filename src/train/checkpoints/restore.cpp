@@ -201,21 +201,20 @@ void distribute(const Session& session, const Source& source) {
 
 /// Progress of a checkpoint, which rank 0 has read.
 Progress broadcast_progress(const World& world, const Checkpoint* checkpoint) {
-  std::string text;
+  std::vector<std::string> texts;  // names and values in turn
   if (checkpoint != nullptr) {
-    for (const auto& [name, value] : checkpoint->state.progress) text += fmt::format("{}={}\n", name, value);
+    for (const auto& [name, value] : checkpoint->state.progress) texts.insert(texts.end(), {name, value});
   }
-  const std::string all = "\n" + broadcast(world, text);
+  texts = broadcast(world, texts);
+  Facts facts;
+  for (std::size_t i = 1; i < texts.size(); i += 2) facts.emplace_back(texts[i - 1], texts[i]);
   Progress progress;
   world.agree([&] {
-    if (all.find("\nstep=") == std::string::npos)
+    if (find_fact(facts, "step") == nullptr)
       throw Error(Category::data, "the checkpoint's state has no 'step'");
     visit(progress, [&](auto& value, const Field& field) {
-      const std::string key = std::string("\n") + field.name + "=";
-      const std::size_t at = all.find(key);
-      if (at == std::string::npos) return;  // written before the field was added: the default
-      const std::size_t begin = at + key.size();
-      from_text(all.substr(begin, all.find('\n', begin) - begin), field, value);
+      const std::string* const text = find_fact(facts, field.name);
+      if (text != nullptr) from_text(*text, field, value);  // else written before the field was added
     });
   });
   return progress;

@@ -73,12 +73,6 @@ void Snapshot::take() {
   gather_.start(own, parts);
 }
 
-std::size_t Snapshot::bytes() const {
-  std::size_t bytes = 0;
-  for (const Copy& copy : copies_) bytes += copy.data.bytes();
-  return bytes;
-}
-
 std::vector<NamedTensor> Snapshot::model() const {
   return ParameterSet(run_.network, run_.layout, copies_.front().values()).tensors();
 }

@@ -29,9 +29,6 @@ class Snapshot {
   bool poll() { return gather_.poll(); }
   void wait() { gather_.wait(); }
 
-  /// Size of the copies of this rank; on rank 0 about that of a checkpoint.
-  std::size_t bytes() const;
-
   /// Tensors of the copy, on rank 0, after the transfer. They refer to memory of the snapshot.
   std::vector<NamedTensor> model() const;      ///< parameters and running statistics
   std::vector<NamedTensor> optimizer() const;  ///< averages and states of the optimizer

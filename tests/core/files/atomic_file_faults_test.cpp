@@ -17,7 +17,7 @@ void replace(bool read_back) {
   file.write(std::as_bytes(std::span(new_text).first(1000)));
   file.write(std::as_bytes(std::span(new_text).subspan(1000)));
   EXPECT_EQ(file.size(), new_text.size());
-  file.commit({.read_back = read_back});
+  file.commit(read_back);
 }
 
 TEST(AtomicFileFaults, ACrashLeavesTheOldFileOrTheNewOne) {
