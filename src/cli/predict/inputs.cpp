@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <iostream>
-#include <string_view>
 
 #include "comm/world/gather.h"
 #include "core/files/file_system.h"
@@ -48,20 +47,11 @@ std::vector<std::string> find_all(const std::vector<std::string>& named, const I
 
 std::vector<std::string> find_inputs(const World& world, const std::vector<std::string>& named,
                                      const InputKind& kind) {
-  std::string text;  // each name ends with a zero byte, which no name contains
-  world.agree([&] {
-    if (world.rank() != 0) return;
-    for (const std::string& name : find_all(named, kind)) text.append(name) += '\0';
-  });
-  text = broadcast(world, text);
-  std::string_view rest = text;
   std::vector<std::string> inputs;
-  while (!rest.empty()) {
-    const std::size_t end = rest.find('\0');
-    inputs.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(end + 1);
-  }
-  return inputs;
+  world.agree([&] {
+    if (world.rank() == 0) inputs = find_all(named, kind);
+  });
+  return broadcast(world, inputs);
 }
 
 }  // namespace lockstep

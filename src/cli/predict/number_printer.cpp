@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "cli/model/target_text.h"
-#include "cli/predict/json_line.h"
 #include "cli/predict/prediction_printer.h"
 #include "core/json/members.h"
 #include "core/printable.h"

@@ -1,7 +1,5 @@
 #include "cli/predict/prediction_printer.h"
 
-#include "cli/predict/json_line.h"
-
 namespace lockstep {
 
 std::string PredictionPrinter::text(const OutputBlock& block) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/predict/input_samples.h"
+#include "core/json/json.h"
 #include "lockstep/dataset.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/field.h"
@@ -19,6 +20,12 @@ namespace lockstep {
 /// Form of the predictions on stdout.
 enum class PredictionFormat { text, csv, json };
 inline Names choices_of(PredictionFormat) { return {"text", "csv", "json"}; }
+
+/// A described struct as a JSON object on a line. Bytes that are not UTF-8 are replaced.
+template <class Line>
+std::string json_line(const Line& line) {
+  return json_text(json_of(line)) + "\n";
+}
 
 /// Texts of the predictions of a task, in the order of the samples. They do not depend on ranks and threads.
 class PredictionPrinter {
