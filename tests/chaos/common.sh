@@ -50,7 +50,24 @@ read_options() {
 own_option() { return 1; }
 own_value() { return 1; }
 
-# Makes a folder for runs, which is removed at the end if nothing failed, and enters it.
+now() { date +%s%3N; } # milliseconds
+# within SECONDS COMMAND...: retries COMMAND until it succeeds; fails SECONDS after `began`. Sets `took` to the
+# milliseconds from then to its success.
+began=
+took=
+within() {
+  local last=$((began + $1 * 1000))
+  shift
+  until "$@"; do
+    (($(now) <= last)) || return 1
+    sleep 0.05
+  done
+  # shellcheck disable=SC2034  # for scripts
+  took=$(($(now) - began))
+}
+
+# Makes a folder for runs, which is removed at the end if nothing failed, and enters it. At the end, a script's own
+# clean_up comes first.
 make_work() {
   work=$(mktemp -d)
   trap end_work EXIT
@@ -60,8 +77,10 @@ make_work() {
 }
 failed=0
 job=
+clean_up() { :; }
 end_work() {
   local status=$?
+  clean_up
   if [[ -n $job ]]; then
     kill -TERM "$job" 2>/dev/null || true
     wait "$job" || true

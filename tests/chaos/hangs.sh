@@ -32,15 +32,12 @@ read_options "$@"
 read -r -a kinds <<<"$faults"
 ((hosts > 1)) || [[ $faults != *link* ]] || die 2 "a single host has no link: --faults 'stop kill'"
 mark=HANGS_MARK=$$-$seed
-work=$(mktemp -d)
 starter=
-end() {
+clean_up() {
   if [[ -n $starter ]]; then kill "$starter" 2>/dev/null || true; fi
   for process in $(its_ranks); do kill -9 "$process" 2>/dev/null || true; done
-  rm -rf "$work"
 }
-trap end EXIT
-cd "$work"  # for reports of the watchdog
+make_work
 
 # Prints the processes of the ranks.
 its_ranks() {
@@ -50,17 +47,6 @@ its_ranks() {
   done
 }
 rank_of() { tr '\0' '\n' <"/proc/$1/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p'; }
-now() { date +%s%N; }
-# Waits up to $1 seconds for a command to succeed; prints the milliseconds since $began.
-within() { # seconds command...
-  local until=$((began + $1 * 1000000000))
-  shift
-  until "$@"; do
-    (($(now) < until)) || return 1
-    sleep 0.05
-  done
-  echo $((($(now) - began) / 1000000))
-}
 is_named() { grep -q "^lockstep: error: $named" "$work/error"; }
 are_gone() { [[ -z $(its_ranks) ]]; }
 steps_begun() { [[ $(its_ranks | wc -w) -eq $((hosts * ranks)) ]] && grep -q "epoch 1/" "$work/output"; }
@@ -80,7 +66,7 @@ for ((run = 1; run <= times; ++run)); do
   fi
   starter=$!
   began=$(now)
-  within 60 steps_begun >/dev/null || { cat "$work/error" >&2 && printf 'hangs.sh: error: no start\n' >&2 && exit 1; }
+  within 60 steps_begun || { cat "$work/error" >&2 && die 1 "no start"; }
   sleep "$((RANDOM % 2)).$((RANDOM % 10))"
   read -r -a processes <<<"$(its_ranks)"
   victim=${processes[RANDOM % ${#processes[@]}]}
@@ -106,9 +92,9 @@ for ((run = 1; run <= times; ++run)); do
       ip -n "hosts$starter-$host" link set eth0 down
       ;;
   esac
-  if found=$(within "${limits[0]}" is_named) && gone=$(within "${limits[1]}" are_gone); then
+  if within "${limits[0]}" is_named && found=$took && within "${limits[1]}" are_gone; then
     ((++right))
-    printf '%d: %s: named after %d ms, gone after %d ms\n' "$run" "$kind" "$found" "$gone"
+    printf '%d: %s: named after %d ms, gone after %d ms\n' "$run" "$kind" "$found" "$took"
   else
     printf '%d: %s of rank %s: WRONG\n' "$run" "$kind" "$rank"
     cat "$work/error"

@@ -37,22 +37,17 @@ if [[ -n $reason ]]; then
   say "skipped: $reason"
   exit 77
 fi
-make_work
-end() {
-  local ended_with=$?
+clean_up() {
   end_hosts
   umount "$work/disk" 2>/dev/null || true
-  (exit "$ended_with")
-  end_work
 }
-trap end EXIT
+make_work
 trap 'exit 143' TERM
 trap 'exit 130' INT
 
 limit=20  # seconds
 total=3   # hosts
 recipe=(--samples 4096 --epochs 6 --optimizer adamw --lr 0.002 --mixup 0.2 --clip-grad 1 --resume auto)
-now() { date +%s%3N; }
 random() { echo $(($1 + RANDOM % ($2 - $1 + 1))); } # FIRST LAST
 
 # ---- runs
@@ -79,17 +74,9 @@ await_steps() {
 # await NAME COMMAND...: waits until the command succeeds, for `limit` at most, and adds the time to `history`; or else
 # sets `problem`.
 await() {
-  local began name=$1
   began=$(now)
-  shift
-  until "$@"; do
-    if (($(now) > began + limit * 1000)); then
-      problem="not $name within $limit s"
-      return 1
-    fi
-    sleep 0.05
-  done
-  history+=", $name after $(awk "BEGIN { printf \"%.1f\", ($(now) - $began) / 1000 }") s"
+  within "$limit" "${@:2}" || { problem="not $1 within $limit s" && return 1; }
+  history+=", $1 after $(awk "BEGIN { printf \"%.1f\", $took / 1000 }") s"
 }
 named=
 is_named() { grep -qE "^lockstep(-run)?: $named" "$log.err"; }

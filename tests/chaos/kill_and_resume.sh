@@ -16,9 +16,9 @@ make_work
 
 recipe=(--samples 1500 --epochs 4 --optimizer adamw --lr 0.002 --mixup 0.2 --model-ema --model-ema-decay 0.9
   --clip-grad 1 --resume auto)
-started=$(date +%s%3N)
+began=$(now)
 train_untouched 2 "${recipe[@]}"
-milliseconds=$(($(date +%s%3N) - started))
+milliseconds=$(($(now) - began))
 
 good=0
 kills=0

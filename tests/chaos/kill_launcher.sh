@@ -17,11 +17,7 @@ read_options "$@"
 
 # Everything that a training starts has this mark in its environment, and this temporary folder.
 mark=KILL_LAUNCHER_MARK=$$-$seed
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export TMPDIR=$work/temporary
-mkdir "$TMPDIR"
-cd "$work"  # for reports of the watchdog
+make_work
 
 child_of() { pgrep -P "$1" | head -n 1 || true; } # process
 
@@ -48,6 +44,10 @@ left() { # pattern, job: prints what is left of them
   find "$TMPDIR" -mindepth 1 2>/dev/null
   segments "$1" "$2"
 }
+is_clean() {
+  rest=$(left "$pattern" "$job_name")
+  [[ -z $rest ]]
+}
 
 clean=0
 for ((run = 1; run <= times; run++)); do
@@ -64,20 +64,16 @@ for ((run = 1; run <= times; run++)); do
   choice=$((RANDOM % 3))
   if [[ -z ${victims[choice]} ]]; then choice=0; fi
   pattern=$(pattern_of_segments)
-  job=$(tr '\0' '\n' 2>/dev/null <"/proc/${mpirun:-none}/environ" | sed -n 's/^LOCKSTEP_JOB=//p') || job=
+  job_name=$(tr '\0' '\n' 2>/dev/null <"/proc/${mpirun:-none}/environ" | sed -n 's/^LOCKSTEP_JOB=//p') || job_name=
   kill -9 "${victims[choice]}" 2>/dev/null || true
-  for ((tenth = 0; tenth < 50; tenth++)); do
-    rest=$(left "$pattern" "$job")
-    if [[ -z $rest ]]; then break; fi
-    sleep 0.1
-  done
-  if [[ -z $rest ]]; then
+  began=$(now)
+  if within 5 is_clean; then
     clean=$((clean + 1))
   else
     printf 'run %d, seed %d: %s killed after %d ms: left: %s\n' "$run" "$seed" "${names[choice]}" "$delay" "$rest"
     for process in $(marked_processes "$mark"); do kill -9 "$process" 2>/dev/null || true; done
     # shellcheck disable=SC2046  # a list
-    rm -rf "$TMPDIR" $(segments "$pattern" "$job") && mkdir "$TMPDIR"
+    rm -rf "$TMPDIR" $(segments "$pattern" "$job_name") && mkdir "$TMPDIR"
   fi
 done
 printf '%d of %d: no process and no file left\n' "$clean" "$times"

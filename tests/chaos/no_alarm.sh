@@ -14,10 +14,9 @@ own_value() { [[ $1 == --minutes ]] && minutes=$2; }
 read_options "$@"
 if ((EUID == 0)); then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
 cores=$(nproc)
-work=$(mktemp -d)
-cd "$work"  # for reports of the watchdog
 others=()
-trap 'kill "${others[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
+clean_up() { kill "${others[@]}" 2>/dev/null || true; }
+make_work
 for ((i = 0; i < cores; ++i)); do
   while :; do :; done &
   others+=($!)

@@ -15,8 +15,7 @@ limit=10
 own_value() { [[ $1 == --limit ]] && limit=$2; }
 read_options "$@"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_odls_base_sigkill_timeout=1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+make_work
 
 # Networks: short steps with an evaluation every 0.1 s; a long evaluation; a long step.
 kinds=("--model mlp:8 --synthetic-shape 1x28x28 --samples 3200"
@@ -28,8 +27,6 @@ handles() {
   local caught
   caught=$(awk '/^SigCgt/ { print $2 }' "/proc/$1/status" 2>/dev/null) && [[ -n $caught ]] && ((16#$caught >> 14 & 1))
 }
-
-milliseconds() { printf '%d\n' $(($(date +%s%N) / 1000000)); }
 
 passed=0
 longest=0
@@ -51,7 +48,7 @@ for ((run = 1; run <= times; run++)); do
     1) targets=("${processes[@]}") ;;
     2) targets=("$started") signal=USR1 ;;
   esac
-  start=$(milliseconds)
+  began=$(now)
   missed=0
   kill "-$signal" "${targets[@]}" 2>/dev/null || missed=1
   status=0
@@ -61,7 +58,7 @@ for ((run = 1; run <= times; run++)); do
     run=$((run - 1))
     continue
   fi
-  took=$(($(milliseconds) - start))
+  took=$(($(now) - began))
   lines=$(grep -c '^lockstep: stopped by ' "$work/err" || true)
   if [[ $status -eq 75 && $lines -eq 1 && $took -le $((limit * 1000)) ]]; then
     passed=$((passed + 1))

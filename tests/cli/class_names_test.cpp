@@ -5,30 +5,16 @@
 #include <algorithm>
 #include <sstream>
 
+#include "support/synthetic.h"
+
 namespace lockstep {
 namespace {
 
-/// Two classes without samples.
-class Unlabelled : public Dataset {
- public:
-  explicit Unlabelled(std::vector<std::string> names) : names_(std::move(names)) {}
-  std::uint64_t size() const override { return 0; }
-  Shape shape() const override { return {}; }
-  int classes() const override { return 2; }
-  std::span<const std::uint8_t> sample(std::uint64_t /*id*/,
-                                       std::vector<std::uint8_t>& /*buffer*/) const override {
-    return {};
-  }
-  int label(std::uint64_t /*id*/) const override { return 0; }
-  std::vector<std::string> class_names() const override { return names_; }
-
- private:
-  std::vector<std::string> names_;
-};
-
 TEST(ClassNames, AreNumbersWhereTheDataSetHasNone) {
-  EXPECT_EQ(names_of_classes(Unlabelled({}), 2), (std::vector<std::string>{"0", "1"}));
-  EXPECT_EQ(names_of_classes(Unlabelled({"a\nb", "c"}), 2), (std::vector<std::string>{"a?b", "c"}));
+  test::Synthetic set(0, {}, 2);
+  EXPECT_EQ(names_of_classes(set, 2), (std::vector<std::string>{"0", "1"}));
+  set.names = {"a\nb", "c"};
+  EXPECT_EQ(names_of_classes(set, 2), (std::vector<std::string>{"a?b", "c"}));
 }
 
 TEST(ClassCounts, StandBesideTheNames) {

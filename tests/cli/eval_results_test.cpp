@@ -92,24 +92,10 @@ TEST(EvalResults, Document) {
   EXPECT_TRUE(json_of(uncounted)["macro"].is_null());
 }
 
-/// Four samples of two classes.
-class FourSamples : public Dataset {
- public:
-  std::uint64_t size() const override { return 4; }
-  Shape shape() const override { return {1, 1, 1}; }
-  int classes() const override { return 2; }
-  std::span<const std::uint8_t> sample(std::uint64_t /*id*/,
-                                       std::vector<std::uint8_t>& buffer) const override {
-    buffer.assign(1, 0);
-    return buffer;
-  }
-  int label(std::uint64_t id) const override { return static_cast<int>(id % 2); }
-  std::string sample_name(std::uint64_t id) const override { return "photo, " + std::to_string(id); }
-};
-
 TEST(SamplePredictions, AreALinePerSample) {
   const TemporaryFolder folder;
-  const FourSamples dataset;
+  test::Synthetic dataset(4, {1, 1, 1}, 2);
+  dataset.sample_word = "photo, ";
   SamplePredictions predictions(dataset, {"cat", "\"dog\""}, folder / "out.csv");
   const std::vector<float> first{0.0F, 0.0F, 100.0F, 0.0F}, second{7.0F, 9.0F, 0.0F, 100.0F};
   const std::vector<UnreadableSample> unreadable{{.sample = 2, .reason = "damaged"}};

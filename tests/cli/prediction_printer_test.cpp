@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "cli/predict/images.h"
+#include "support/text.h"
 
 namespace lockstep {
 namespace {
@@ -44,12 +45,11 @@ TEST(PredictionPrinter, Json) {
   EXPECT_TRUE(
       text.starts_with(R"({"input":"a,1.jpg","classes":[{"class":"hot \"dog\"","probability":0.42231)"))
       << text;
-  EXPECT_NE(text.find("\n"
-                      R"({"input":"no \"b\".jpg","error":"no \"b\".jpg: is empty"})"
-                      "\n"
-                      R"({"input":"c\n.jpg","classes":)"),
-            std::string::npos)
-      << text;
+  test::expect_holds(text,
+                     "\n"
+                     R"({"input":"no \"b\".jpg","error":"no \"b\".jpg: is empty"})"
+                     "\n"
+                     R"({"input":"c\n.jpg","classes":)");
 }
 
 TEST(PredictionPrinter, OutputsThatAreNotNumbers) {

@@ -1,7 +1,7 @@
 // Comparison of the options that ranks were given, on real processes.
 #include "comm/world/check_same.h"
 
-#include "lockstep/error.h"
+#include "support/expect_error.h"
 #include "support/ranks_test.h"
 
 namespace lockstep {
@@ -11,16 +11,13 @@ class CheckSame : public test::RanksTest {};
 
 void expect_refused(const World& world, const std::vector<Line>& lines, const std::string& field,
                     const std::string& message) {
-  const int last = world.size() - 1;
-  try {
-    check_same(world, lines);
-    EXPECT_EQ(world.size(), 1) << "nobody noticed the difference";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::usage);
-    if (world.rank() != last) return;
-    EXPECT_EQ(error.field(), field);
-    EXPECT_EQ(error.message(), message);
-  }
+  const auto error = error_of([&] { check_same(world, lines); });
+  EXPECT_EQ(error.has_value(), world.size() > 1) << "whether anybody noticed the difference";
+  if (!error) return;
+  EXPECT_EQ(error->category(), Category::usage);
+  if (world.rank() != world.size() - 1) return;
+  EXPECT_EQ(error->field(), field);
+  EXPECT_EQ(error->message(), message);
 }
 
 TEST_F(CheckSame, TheRankWithOtherLinesNamesTheFirstDifference) {

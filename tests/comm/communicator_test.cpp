@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "comm/world/launch.h"
 #include "comm/world/start_checks.h"
 #include "support/temporary_folder.h"
+#include "support/text.h"
 
 namespace lockstep {
 namespace {
@@ -28,79 +30,62 @@ TEST(EvenSlices, TileTheArenaAtMultiplesOfSixteen) {
   }
 }
 
-using Environment = std::map<std::string, std::string>;
+/// Members of Launch that are compared.
+struct ExpectedLaunch {
+  std::optional<int> processes = {}, rank = {};
+  std::optional<bool> known = {}, managed = {}, one_host = {};
+  std::optional<std::string> starter = {};
+};
 
-Launch launch_in(const Environment& environment) {
-  return read_launch([&](const char* name) -> const char* {
-    const auto found = environment.find(name);
-    return found == environment.end() ? nullptr : found->second.c_str();
-  });
-}
-
-TEST(Launch, WithoutALauncherIsOneProcess) {
-  EXPECT_EQ(launch_in({}).processes, 1);
-  EXPECT_FALSE(launch_in({}).known);
-  EXPECT_EQ(launch_in({}).starter, "");
-}
-
-TEST(Launch, InASlurmShellWithoutSrunIsOneProcess) {
-  const Launch launch = launch_in({{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "2"}, {"SLURM_PROCID", "0"}});
-  EXPECT_EQ(launch.processes, 1);
-  EXPECT_FALSE(launch.known);
-}
-
-TEST(Launch, BySrunIsTheStepsTasks) {
-  const Launch launch = launch_in({{"SLURM_STEP_NUM_TASKS", "4"},
-                                   {"SLURM_STEP_NUM_NODES", "2"},
-                                   {"SLURM_PROCID", "3"},
-                                   {"PMIX_RANK", "3"}});
-  EXPECT_EQ(launch.processes, 4);
-  EXPECT_EQ(launch.rank, 3);
-  EXPECT_FALSE(launch.one_host);
-  EXPECT_TRUE(launch.managed);
-  EXPECT_EQ(launch.starter, "srun --mpi=pmix -n 4");
-}
-
-TEST(Launch, BySrunWithoutPmixIsNotManaged) {
-  Environment step = {{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "1"}};
-  EXPECT_EQ(launch_in(step).processes, 2);
-  EXPECT_FALSE(launch_in(step).managed);
-  step = {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}};  // also the shell of salloc
-  EXPECT_TRUE(launch_in(step).managed);
-  EXPECT_FALSE(launch_in(step).known);
-}
-
-TEST(Launch, BySrunWithPmi2IsNotManagedUnlessOpenMpiWasToldToUseIt) {
-  Environment step = {{"SLURM_STEP_NUM_TASKS", "2"}, {"PMI_SIZE", "2"}, {"PMI_RANK", "1"}};
-  EXPECT_EQ(launch_in(step).processes, 2);
-  EXPECT_EQ(launch_in(step).rank, 1);
-  EXPECT_FALSE(launch_in(step).managed);
-  step["OMPI_MCA_pmix"] = "s2";
-  EXPECT_TRUE(launch_in(step).managed);
-  EXPECT_FALSE(launch_in({{"PMI_SIZE", "1"}, {"PMI_RANK", "0"}}).known);
-}
-
-TEST(Launch, ByMpirunHidesTheSlurmStepAroundIt) {
-  const Launch launch = launch_in({{"OMPI_COMM_WORLD_SIZE", "1"},
-                                   {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"},
-                                   {"OMPI_COMM_WORLD_RANK", "0"},
-                                   {"SLURM_STEP_NUM_TASKS", "2"},
-                                   {"SLURM_PROCID", "1"}});
-  EXPECT_EQ(launch.processes, 1);
-  EXPECT_TRUE(launch.known);
-  EXPECT_TRUE(launch.one_host);
-  EXPECT_EQ(launch.starter, "mpirun -np 1");
-}
-
-TEST(Launch, ByMpirunIsRepeatedWithWhatMoreRanksThanCoresNeed) {
-  const Launch launch = launch_in({{"OMPI_COMM_WORLD_SIZE", "4"},
-                                   {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
-                                   {"OMPI_MCA_hwloc_base_binding_policy", "none"}});
-  EXPECT_EQ(launch.starter, "mpirun --oversubscribe --bind-to none -np 4");
-}
-
-TEST(Launch, ByAnUnknownPmixLauncherAssumesSeveralHosts) {
-  EXPECT_FALSE(launch_in({{"PMIX_RANK", "0"}}).one_host);
+TEST(Launch, FollowsFromTheEnvironment) {
+  const struct {
+    const char* name;
+    const char* environment;
+    ExpectedLaunch expected;
+  } cases[] = {
+      {"without a launcher", "", {.processes = 1, .known = false, .starter = ""}},
+      {"in a Slurm shell, without srun",
+       "SLURM_JOB_ID=7 SLURM_NTASKS=2 SLURM_PROCID=0",
+       {.processes = 1, .known = false}},
+      {"by srun: the step's tasks",
+       "SLURM_STEP_NUM_TASKS=4 SLURM_STEP_NUM_NODES=2 SLURM_PROCID=3 PMIX_RANK=3",
+       {.processes = 4, .rank = 3, .managed = true, .one_host = false, .starter = "srun --mpi=pmix -n 4"}},
+      {"by srun without PMIx", "SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1", {.processes = 2, .managed = false}},
+      {"one task, also the shell of salloc",
+       "SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0",
+       {.known = false, .managed = true}},
+      {"by srun with PMI-2",
+       "SLURM_STEP_NUM_TASKS=2 PMI_SIZE=2 PMI_RANK=1",
+       {.processes = 2, .rank = 1, .managed = false}},
+      {"with PMI-2, which Open MPI was told to use",
+       "SLURM_STEP_NUM_TASKS=2 PMI_SIZE=2 PMI_RANK=1 OMPI_MCA_pmix=s2",
+       {.managed = true}},
+      {"one process with PMI-2", "PMI_SIZE=1 PMI_RANK=0", {.known = false}},
+      {"by mpirun in a Slurm step",
+       "OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_LOCAL_SIZE=1 OMPI_COMM_WORLD_RANK=0 SLURM_STEP_NUM_TASKS=2 "
+       "SLURM_PROCID=1",
+       {.processes = 1, .known = true, .one_host = true, .starter = "mpirun -np 1"}},
+      {"by mpirun, with what more ranks than cores need",
+       "OMPI_COMM_WORLD_SIZE=4 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none",
+       {.starter = "mpirun --oversubscribe --bind-to none -np 4"}},
+      {"by an unknown PMIx launcher: perhaps several hosts", "PMIX_RANK=0", {.one_host = false}}};
+  for (const auto& [name, environment, expected] : cases) {
+    SCOPED_TRACE(name);
+    std::map<std::string, std::string> values;
+    for (const std::string& word : test::words(environment)) {
+      values[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+    }
+    const Launch launch = read_launch([&](const char* variable) {
+      const auto found = values.find(variable);
+      return found == values.end() ? nullptr : found->second.c_str();
+    });
+    EXPECT_EQ(launch.processes, expected.processes.value_or(launch.processes));
+    EXPECT_EQ(launch.rank, expected.rank.value_or(launch.rank));
+    EXPECT_EQ(launch.known, expected.known.value_or(launch.known));
+    EXPECT_EQ(launch.managed, expected.managed.value_or(launch.managed));
+    EXPECT_EQ(launch.one_host, expected.one_host.value_or(launch.one_host));
+    EXPECT_EQ(launch.starter, expected.starter.value_or(launch.starter));
+  }
 }
 
 TEST(StartChecks, SegmentsOfAllRanksMustFitIntoSharedMemory) {
@@ -112,12 +97,11 @@ TEST(StartChecks, SegmentsOfAllRanksMustFitIntoSharedMemory) {
   EXPECT_EQ(avoid_shared_memory({.processes = 2, .local_count = 1, .one_host = false}, 0, 7), "");
   EXPECT_EQ(avoid_shared_memory({.processes = 2, .one_host = false}, 0, 7), "");  // srun: none may be here
   EXPECT_EQ(std::getenv("OMPI_MCA_btl"), nullptr);
-  EXPECT_NE(avoid_shared_memory(launch, 15 * megabyte, 7).find("has 15 MiB free, but MPI needs 16 MiB"),
-            std::string::npos);
+  test::expect_holds(avoid_shared_memory(launch, 15 * megabyte, 7), "has 15 MiB free, but MPI needs 16 MiB");
   EXPECT_STREQ(std::getenv("OMPI_MCA_btl"), "^vader,sm");
   EXPECT_EQ(avoid_shared_memory(launch, 15 * megabyte, 7), "");  // as for a user's choice
   unsetenv("OMPI_MCA_btl");
-  EXPECT_NE(avoid_shared_memory({.processes = 2}, 0, 7).find("for 2 ranks"), std::string::npos);
+  test::expect_holds(avoid_shared_memory({.processes = 2}, 0, 7), "for 2 ranks");
   unsetenv("OMPI_MCA_btl");
 }
 
@@ -134,7 +118,6 @@ TEST(StartChecks, RanksInContainersOfTheirOwnHaveTheSameNumber) {
 
 TEST(StartChecks, TheServerOfPmixMustListenInThisNetwork) {
   const TemporaryFolder root;
-  std::filesystem::create_directories(root / "proc/net");
   root.write("proc/net/tcp", "heading\n 0: 0100007F:9587 00000000:0000 0A 00000000:00000000\n");
   const auto why = [&](const std::string& address) {
     return why_unreachable(
@@ -143,7 +126,7 @@ TEST(StartChecks, TheServerOfPmixMustListenInThisNetwork) {
   };
   EXPECT_EQ(why_unreachable([](const char*) { return nullptr; }, root.path()), "");
   EXPECT_EQ(why("1.0;tcp4://127.0.0.1:38279"), "");  // 0x9587
-  EXPECT_NE(why("1.0;tcp4://127.0.0.1:38280").find("127.0.0.1:38280"), std::string::npos);
+  test::expect_holds(why("1.0;tcp4://127.0.0.1:38280"), "127.0.0.1:38280");
   EXPECT_EQ(why("1.0;tcp4://192.0.2.2:38280"), "");  // not known
 }
 

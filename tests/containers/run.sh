@@ -12,35 +12,15 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 root=$(dirname "$(dirname "$here")")
-build=$root/build/release
 max_compressed_bytes=100000000
 # shellcheck source=tests/support/run_case.sh
 source "$here/../support/run_case.sh"
 
-say() { printf '%s\n' "$*"; }
-die() {
-  printf 'run.sh: error: %s\n' "$2" >&2
-  exit "$1"
-}
-# A case ends at the first thing that is not as expected.
-wrong() {
-  say "  $*" >&2
-  exit 1
-}
-# equal WHAT ACTUAL EXPECTED
-equal() { [[ $2 == "$3" ]] || wrong "$1: $2 instead of $3"; }
 # has TEXT PATTERN
 has() { grep -qE -- "$2" <<<"$1" || wrong "no line with '$2' in: $1"; }
 
-# await SECONDS COMMAND...: waits until the command succeeds.
-await() {
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    ((SECONDS < end)) || wrong "in vain: $*; $(podman logs launcher 2>&1 | tail -n 3)"
-    sleep 0.1  # between two questions
-  done
-}
+# Prints the launcher's last lines, for `await`.
+state() { podman logs launcher 2>&1 | tail -n 3; }
 
 # ---- images and containers
 
@@ -353,35 +333,18 @@ cases=(image words one_container workspace needs_tmpfs needs_shared_memory conta
 
 # ---- main
 
-chosen=()
-while [[ $# -gt 0 ]]; do
-  case $1 in
-    -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0" | sed '$d' && exit 0 ;;
-    --list) printf '%s\n' "${cases[@]}" && exit 0 ;;
-    --build) build=$(cd "${2:?--build needs a folder}" && pwd -P) && shift ;;
-    -*) die 2 "unknown option $1 (see --help)" ;;
-    *)
-      [[ " ${cases[*]} " == *" $1 "* ]] || die 2 "no case $1 (see --list)"
-      chosen+=("$1")
-      ;;
-  esac
-  shift
-done
-if [[ $EUID -ne 0 ]]; then say "skipped: not root, which network namespaces and debootstrap need" && exit 77; fi
+choose_cases --build "$@"
+build=$(readlink -f "${value:-$root/build/release}")
+[[ $EUID -eq 0 ]] || skip "not root, which network namespaces and debootstrap need"
 for needed in podman buildah ip; do
-  if ! command -v "$needed" >/dev/null; then
-    say "skipped: no $needed; apt-get install --no-install-recommends podman buildah runc iproute2"
-    exit 77
-  fi
+  command -v "$needed" >/dev/null ||
+    skip "no $needed; apt-get install --no-install-recommends podman buildah runc iproute2"
 done
 # shellcheck source=tests/support/other_processor.sh
 source "$here/../support/other_processor.sh"
 reason=$(why_not_run)
-if [[ -n $reason ]]; then say "skipped: $reason" && exit 77; fi
-if ((${#chosen[@]} == 0)); then
-  chosen=("${cases[@]}")
-  [[ -z $architecture ]] || chosen=(image words one_container workspace)
-fi
+[[ -z $reason ]] || skip "$reason"
+if [[ ${#chosen[@]} -eq 0 && -n $architecture ]]; then chosen=(image words one_container workspace); fi
 for archive in "$build"/lockstep-*64.tar.gz "$build"/lockstep-*-data.tar.gz; do
   [[ -e $archive ]] || die 4 "no $archive; build it: cmake --build $build --target bundle bundle-data"
 done
@@ -407,7 +370,7 @@ unset "${!LOCKSTEP_@}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 mkdir -p "$(dirname "$base")"
 
-if ! make_base; then say "skipped: no Debian can be installed for the base image: $(tail -n 1 "$base.log")" && exit 77; fi
+make_base || skip "no Debian can be installed for the base image: $(tail -n 1 "$base.log")"
 mkdir -p "$context/docker/archives"
 tar -C "$root" -c docker launcher recipes LICENSE | tar -C "$context" -x
 cp "$build"/lockstep-*64.tar.gz "$build"/lockstep-*-data.tar.gz "$context/docker/archives/"
@@ -417,19 +380,5 @@ expected=$(digest "$(run_built "${train[@]}" 2>&1)")
 [[ -n $expected ]] || die 4 "$build/lockstep prints no digest"
 start_hosts 4
 
-passed=0
-for name in "${chosen[@]}"; do
-  started=$SECONDS
-  printf '%-28s' "$name"
-  run_case "$name" "$work/$name.err"
-  if ((case_status == 0)); then
-    passed=$((passed + 1))
-    printf '%4d s\n' $((SECONDS - started))
-  else
-    printf '%4d s  FAILED\n' $((SECONDS - started))
-    cat "$work/$name.err"
-  fi
-  remove_pods
-done
-say "$passed of ${#chosen[@]} passed"
-((passed == ${#chosen[@]}))
+after_case() { remove_pods; }
+run_cases

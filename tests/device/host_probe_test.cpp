@@ -12,11 +12,7 @@ constexpr std::uint64_t kilobyte = 1024;
 /// Files of a machine with 1,000 kB of memory, of which 800 kB are available.
 struct Machine : TemporaryFolder {
   Machine() {
-    put("proc/meminfo", "MemTotal:  1000 kB\nMemFree: 100 kB\nMemAvailable:  800 kB\nBuffers: 1 kB\n");
-  }
-  void put(const std::string& file, const std::string& text) const {
-    std::filesystem::create_directories((path() / file).parent_path());
-    write(file, text);
+    write("proc/meminfo", "MemTotal:  1000 kB\nMemFree: 100 kB\nMemAvailable:  800 kB\nBuffers: 1 kB\n");
   }
   std::uint64_t available() const { return available_memory(path()).value(); }
   std::uint64_t total() const { return total_memory(path()).value(); }
@@ -26,9 +22,9 @@ TEST(AvailableMemory, IsTheMachinesWithoutControlGroups) {
   const Machine machine;
   EXPECT_EQ(machine.available(), 800 * kilobyte);
   EXPECT_EQ(machine.total(), 1000 * kilobyte);
-  machine.put("proc/self/cgroup", "0::/user.slice\n");
-  machine.put("sys/fs/cgroup/user.slice/memory.max", "max\n");
-  machine.put("sys/fs/cgroup/user.slice/memory.current", "5000\n");
+  machine.write("proc/self/cgroup", "0::/user.slice\n");
+  machine.write("sys/fs/cgroup/user.slice/memory.max", "max\n");
+  machine.write("sys/fs/cgroup/user.slice/memory.current", "5000\n");
   EXPECT_EQ(machine.available(), 800 * kilobyte);
   const TemporaryFolder nothing;
   EXPECT_FALSE(available_memory(nothing.path()).has_value());
@@ -36,50 +32,50 @@ TEST(AvailableMemory, IsTheMachinesWithoutControlGroups) {
 
 TEST(AvailableMemory, StaysBelowTheLimitsOfVersion2) {
   const Machine machine;
-  machine.put("proc/self/cgroup", "0::/job/step\n");
-  machine.put("sys/fs/cgroup/job/memory.max", "500000\n");
-  machine.put("sys/fs/cgroup/job/memory.current", "300000\n");
-  machine.put("sys/fs/cgroup/job/memory.stat", "anon 200000\nfile 100000\ninactive_file 90000\n");
-  machine.put("sys/fs/cgroup/job/step/memory.max", "max\n");
+  machine.write("proc/self/cgroup", "0::/job/step\n");
+  machine.write("sys/fs/cgroup/job/memory.max", "500000\n");
+  machine.write("sys/fs/cgroup/job/memory.current", "300000\n");
+  machine.write("sys/fs/cgroup/job/memory.stat", "anon 200000\nfile 100000\ninactive_file 90000\n");
+  machine.write("sys/fs/cgroup/job/step/memory.max", "max\n");
   EXPECT_EQ(machine.available(), 500000U - (300000U - 90000U));
   EXPECT_EQ(machine.total(), 500000U);
-  machine.put("sys/fs/cgroup/job/memory.current", "700000\n");  // over the limit for a moment
+  machine.write("sys/fs/cgroup/job/memory.current", "700000\n");  // over the limit for a moment
   EXPECT_EQ(machine.available(), 0U);
 }
 
 TEST(AvailableMemory, StaysBelowTheLimitsOfVersion1) {
   const Machine machine;
-  machine.put("proc/self/cgroup", "9:cpu,cpuacct:/docker/1\n7:memory:/docker/1\n0::/docker/1\n");
-  machine.put("sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", "600000\n");
-  machine.put("sys/fs/cgroup/memory/docker/1/memory.usage_in_bytes", "100000\n");
-  machine.put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-  machine.put("sys/fs/cgroup/memory/memory.usage_in_bytes", "200000\n");
+  machine.write("proc/self/cgroup", "9:cpu,cpuacct:/docker/1\n7:memory:/docker/1\n0::/docker/1\n");
+  machine.write("sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", "600000\n");
+  machine.write("sys/fs/cgroup/memory/docker/1/memory.usage_in_bytes", "100000\n");
+  machine.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  machine.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "200000\n");
   EXPECT_EQ(machine.available(), 500000U);
 }
 
 /// /proc has the group's path on the host, but the mount is the container's.
 TEST(AvailableMemory, FindsTheLimitOfAContainerWithThePathOfItsHost) {
   const Machine machine;
-  machine.put("proc/self/cgroup", "7:memory:/docker/1\n");
-  machine.put("sys/fs/cgroup/memory/memory.limit_in_bytes", "400000\n");
-  machine.put("sys/fs/cgroup/memory/memory.usage_in_bytes", "100000\n");
+  machine.write("proc/self/cgroup", "7:memory:/docker/1\n");
+  machine.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "400000\n");
+  machine.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "100000\n");
   EXPECT_EQ(machine.available(), 300000U);
 }
 
 TEST(LoopbackPort, IsSearchedAmongTheListenersOfThisNetwork) {
   const Machine machine;
   EXPECT_FALSE(listens_on_loopback(1, machine.path()).has_value());
-  machine.put("proc/net/tcp",
-              "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when\n"
-              "   0: 0100007F:9587 00000000:0000 0A 00000000:00000000 00:00000000 00000000\n"
-              "   1: 00000000:07E8 00000000:0000 0A 00000000:00000000 00:00000000 00000000\n"
-              "   2: 0100007F:0050 0100007F:9587 01 00000000:00000000 00:00000000 00000000\n"
-              "   3: 020200C0:0051 00000000:0000 0A 00000000:00000000 00:00000000 00000000\n");
+  machine.write("proc/net/tcp",
+                "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when\n"
+                "   0: 0100007F:9587 00000000:0000 0A 00000000:00000000 00:00000000 00000000\n"
+                "   1: 00000000:07E8 00000000:0000 0A 00000000:00000000 00:00000000 00000000\n"
+                "   2: 0100007F:0050 0100007F:9587 01 00000000:00000000 00:00000000 00000000\n"
+                "   3: 020200C0:0051 00000000:0000 0A 00000000:00000000 00:00000000 00000000\n");
   EXPECT_EQ(listens_on_loopback(0x9587, machine.path()), true);
   EXPECT_EQ(listens_on_loopback(0x07e8, machine.path()), true);   // on all interfaces
   EXPECT_EQ(listens_on_loopback(0x0050, machine.path()), false);  // connected
   EXPECT_EQ(listens_on_loopback(0x0051, machine.path()), false);  // another interface
-  machine.put("proc/net/tcp", "  sl  local_address\n");           // a network of its own
+  machine.write("proc/net/tcp", "  sl  local_address\n");         // a network of its own
   EXPECT_EQ(listens_on_loopback(0x9587, machine.path()), false);
 }
 

@@ -19,8 +19,7 @@ class FailingGpu : public testing::TestWithParam<bool> {
     chosen.reduce = Reduce::canonical;
     chosen.execution.device = DeviceKind::cuda;
     chosen.execution.cuda_graph = GetParam();
-    const auto network = test::small_network();
-    Trainer(test::world(), *network, test::train_set(), test::test_set(), chosen).fit();
+    test::small_trainer(chosen).fit();
   }
   /// Lets call number `later` + 1 of a function fail. Expects an error with the name of `code` and a GPU that
   /// can be used afterwards. Returns whether there was such a call.

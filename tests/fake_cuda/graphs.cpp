@@ -63,24 +63,20 @@ void close(fake::Machine& all, const std::shared_ptr<fake::Capture>& capture) {
 }  // namespace
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
-  return fake::call("cudaStreamBeginCapture", [&](fake::Machine& all, auto&) {
-    fake::StreamState* state = all.find(all.streams, stream, "cudaStreamBeginCapture");
-    if (state == nullptr) return cudaErrorInvalidResourceHandle;
-    if (state->capture) return cudaErrorIllegalState;
-    state->capture = std::make_shared<fake::Capture>(
+  return fake::call_on(stream, "cudaStreamBeginCapture", [&](auto& all, auto&, auto& state) {
+    if (state.capture) return cudaErrorIllegalState;
+    state.capture = std::make_shared<fake::Capture>(
         fake::Capture{.origin = stream, .mode = mode, .thread = std::this_thread::get_id()});
-    all.captures.insert(state->capture);
+    all.captures.insert(state.capture);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  return fake::call("cudaStreamEndCapture", [&](fake::Machine& all, auto&) {
-    *graph = nullptr;
-    fake::StreamState* state = all.find(all.streams, stream, "cudaStreamEndCapture");
-    if (state == nullptr) return cudaErrorInvalidResourceHandle;
-    if (!state->capture) return cudaErrorIllegalState;
-    const std::shared_ptr<fake::Capture> capture = state->capture;
+  *graph = nullptr;
+  return fake::call_on(stream, "cudaStreamEndCapture", [&](fake::Machine& all, auto&, auto& state) {
+    if (!state.capture) return cudaErrorIllegalState;
+    const std::shared_ptr<fake::Capture> capture = state.capture;
     if (capture->origin != stream) {
       capture->invalid = true;
       return cudaErrorStreamCaptureUnmatched;
@@ -88,7 +84,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id()) {
       return cudaErrorStreamCaptureWrongThread;
     }
-    const bool joined = is_joined(capture->nodes, state->ends);
+    const bool joined = is_joined(capture->nodes, state.ends);
     close(all, capture);
     if (capture->invalid) return cudaErrorStreamCaptureInvalidated;
     if (!joined) return cudaErrorStreamCaptureUnjoined;
@@ -102,51 +98,43 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  return fake::call("cudaStreamIsCapturing", [&](fake::Machine& all, auto&) {
-    const fake::StreamState* state = all.find(all.streams, stream, "cudaStreamIsCapturing");
-    if (state == nullptr) return cudaErrorInvalidResourceHandle;
-    *status = !state->capture           ? cudaStreamCaptureStatusNone
-              : state->capture->invalid ? cudaStreamCaptureStatusInvalidated
-                                        : cudaStreamCaptureStatusActive;
+  return fake::call_on(stream, "cudaStreamIsCapturing", [&](auto&, auto&, auto& state) {
+    *status = !state.capture           ? cudaStreamCaptureStatusNone
+              : state.capture->invalid ? cudaStreamCaptureStatusInvalidated
+                                       : cudaStreamCaptureStatusActive;
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
-  return fake::call("cudaGraphGetNodes", [&](fake::Machine& all, auto&) {
-    const auto* found = all.find(all.graphs, graph, "cudaGraphGetNodes");
-    if (found == nullptr || nodes != nullptr) return cudaErrorInvalidValue;
-    *count = (*found)->size();
+  return fake::call_on(graph, "cudaGraphGetNodes", [&](auto&, auto&, auto& found) {
+    if (nodes != nullptr) return cudaErrorInvalidValue;
+    *count = found->size();
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
-  return fake::call("cudaGraphInstantiate", [&](fake::Machine& all, auto&) {
-    const auto* found = all.find(all.graphs, graph, "cudaGraphInstantiate");
-    if (found == nullptr) return cudaErrorInvalidValue;
+  return fake::call_on(graph, "cudaGraphInstantiate", [&](fake::Machine& all, auto&, auto& found) {
     if ((flags & cudaGraphInstantiateFlagUseNodePriority) == 0 &&
-        std::ranges::any_of(**found, [](const fake::Node& node) { return node.priority != 0; })) {
+        std::ranges::any_of(*found, [](const fake::Node& node) { return node.priority != 0; })) {
       all.fault("cudaGraphInstantiate: the graph loses the priority of a stream");
     }
     *executable = all.new_handle<cudaGraphExec_t>();
-    all.executables[*executable] = *found;
+    all.executables[*executable] = found;
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  return fake::call("cudaGraphDestroy", [&](fake::Machine& all, auto&) {
-    if (all.find(all.graphs, graph, "cudaGraphDestroy") == nullptr) return cudaErrorInvalidValue;
+  return fake::call_on(graph, "cudaGraphDestroy", [&](auto& all, auto&, auto&) {
     all.graphs.erase(graph);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-  return fake::call("cudaGraphExecDestroy", [&](fake::Machine& all, auto&) {
-    if (all.find(all.executables, executable, "cudaGraphExecDestroy") == nullptr)
-      return cudaErrorInvalidValue;
+  return fake::call_on(executable, "cudaGraphExecDestroy", [&](auto& all, auto&, auto&) {
     all.executables.erase(executable);
     return cudaSuccess;
   });
@@ -154,8 +142,8 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   return fake::call("cudaGraphLaunch", [&](fake::Machine& all, auto& lock) {
-    const auto* found = all.find(all.executables, executable, "cudaGraphLaunch");
-    fake::StreamState* state = all.find(all.streams, stream, "cudaGraphLaunch");
+    const auto* found = all.find(executable, "cudaGraphLaunch");
+    fake::StreamState* state = all.find(stream, "cudaGraphLaunch");
     if (found == nullptr || state == nullptr) return cudaErrorInvalidResourceHandle;
     if (state->capture) {
       all.fault("cudaGraphLaunch: the stream is capturing");

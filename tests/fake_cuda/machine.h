@@ -14,6 +14,7 @@
 #include <span>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "fake_cuda/fake_cuda.h"
@@ -97,14 +98,6 @@ class Machine {
 
   // Rules. All but run() need the lock.
   void fault(const std::string& text) { faults.push_back(text); }
-  /// State of a handle; null, with a fault: there is no such object (any more).
-  template <class Handle, class State>
-  State* find(std::map<Handle, State>& objects, Handle handle, const char* function) {
-    const auto found = objects.find(handle);
-    if (found != objects.end()) return &found->second;
-    fault(std::string(function) + ": no such handle, or destroyed before");
-    return nullptr;
-  }
   /// Error of a call that no capture allows on `stream`; ends the capture.
   static cudaError_t refuse_in_capture(StreamState& stream);
   /// Error of a call that captures allow only if they are relaxed.
@@ -162,6 +155,18 @@ class Machine {
   std::size_t device_bytes = 0;
   int open_count = 0;
 
+  auto& objects_like(cudaStream_t) { return streams; }
+  auto& objects_like(cudaEvent_t) { return events; }
+  auto& objects_like(cudaGraph_t) { return graphs; }
+  auto& objects_like(cudaGraphExec_t) { return executables; }
+  /// State of a handle; null, with a fault: there is no such object (any more).
+  template <class Handle>
+  auto* find(Handle handle, const char* function) {
+    auto& objects = objects_like(handle);
+    const auto found = objects.find(handle);
+    if (found == objects.end()) fault(std::string(function) + ": no such handle, or destroyed before");
+    return found == objects.end() ? nullptr : &found->second;
+  }
   template <class Handle>
   Handle new_handle() {
     return std::bit_cast<Handle>(handles += 16);
@@ -187,6 +192,17 @@ cudaError_t call(const char* function, const Body& body) {
   if (all.broken != cudaSuccess) code = all.broken;
   if (code != cudaSuccess) last_error() = code;
   return code;
+}
+
+/// Frame of a function of a stream, event, graph or executable, whose state the body gets.
+template <class Handle, class Body>
+cudaError_t call_on(Handle handle, const char* function, const Body& body) {
+  constexpr bool is_graph = std::is_same_v<Handle, cudaGraph_t> || std::is_same_v<Handle, cudaGraphExec_t>;
+  return call(function, [&](Machine& all, auto& lock) -> cudaError_t {
+    auto* state = all.find(handle, function);
+    if (state == nullptr) return is_graph ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;
+    return body(all, lock, *state);
+  });
 }
 
 }  // namespace lockstep::fake_cuda

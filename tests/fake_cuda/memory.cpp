@@ -121,7 +121,7 @@ cudaError_t launch(cudaStream_t stream, const char* name, std::span<const std::b
       all.open(false);
       return cudaSuccess;
     }
-    StreamState* state = all.find(all.streams, stream, "cudaLaunchKernelEx");
+    StreamState* state = all.find(stream, "cudaLaunchKernelEx");
     if (state == nullptr) return cudaErrorInvalidResourceHandle;
     Work kernel{name, std::move(work)};
     for (const void* address : addresses_in(arguments)) {
@@ -173,14 +173,12 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
-  return fake::call("cudaMemsetAsync", [&](fake::Machine& all, auto& lock) {
-    fake::StreamState* state = all.find(all.streams, stream, "cudaMemsetAsync");
-    if (state == nullptr) return cudaErrorInvalidResourceHandle;
+  return fake::call_on(stream, "cudaMemsetAsync", [&](auto& all, auto& lock, auto& state) {
     if (all.check_range("cudaMemsetAsync", to, bytes) != fake::Kind::device) {
       all.fault("cudaMemsetAsync: not memory of the device");
       return cudaErrorInvalidValue;
     }
-    return all.submit(lock, *state,
+    return all.submit(lock, state,
                       {"memset", [=] { std::memset(to, value, bytes); }, {all.allocation_of(to)->first}});
   });
 }
@@ -189,9 +187,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
 /// a capture it would take the address, as it does for pinned memory; here that is a fault.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  return fake::call("cudaMemcpyAsync", [&](fake::Machine& all, auto& lock) {
-    fake::StreamState* state = all.find(all.streams, stream, "cudaMemcpyAsync");
-    if (state == nullptr) return cudaErrorInvalidResourceHandle;
+  return fake::call_on(stream, "cudaMemcpyAsync", [&](auto& all, auto& lock, auto& state) {
     const auto to_kind = all.check_range("cudaMemcpyAsync", to, bytes);
     const auto from_kind = all.check_range("cudaMemcpyAsync", from, bytes);
     const auto is_device = [](const auto& each) { return each == fake::Kind::device; };
@@ -206,10 +202,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     if (to_kind) copy.memory.push_back(all.allocation_of(to)->first);
     if (from_kind) copy.memory.push_back(all.allocation_of(from)->first);
     if (from_kind == fake::Kind::host) copy.source = {static_cast<const std::byte*>(from), bytes};
-    if (to_kind && from_kind) return all.submit(lock, *state, std::move(copy));
-    if (state->capture) {
+    if (to_kind && from_kind) return all.submit(lock, state, std::move(copy));
+    if (state.capture) {
       all.fault("cudaMemcpyAsync: memory of the host in a capture is not pinned");
-      return fake::Machine::refuse_in_capture(*state);
+      return fake::Machine::refuse_in_capture(state);
     }
     if (!from_kind) {
       const auto* begin = static_cast<const std::byte*>(from);
@@ -217,7 +213,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
         std::memcpy(to, staged.data(), staged.size());
       };
     }
-    const cudaError_t code = all.submit(lock, *state, std::move(copy));
-    return code == cudaSuccess && !to_kind ? all.run(lock, state->last) : code;
+    const cudaError_t code = all.submit(lock, state, std::move(copy));
+    return code == cudaSuccess && !to_kind ? all.run(lock, state.last) : code;
   });
 }

@@ -11,7 +11,7 @@
 #include "device/cuda/native/launch.h"
 #include "device/kernel_times.h"
 #include "fake_cuda/fake_cuda.h"
-#include "lockstep/error.h"
+#include "support/expect_error.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -43,16 +43,12 @@ class NativeDevice : public testing::TestWithParam<bool> {
     device->copy(all.data(), memory.data(), memory.bytes());
     return all;
   }
-  std::string error_of(const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+  std::string message_of(const std::function<void()>& work) {
+    const auto error = error_of(work);
+    return error ? error->what() : "no error";
   }
-  std::string error_of_recording(const std::function<void()>& describe) {
-    return error_of([&] { device->record(describe)->run(), device->copy(nullptr, nullptr, 0); });
+  std::string message_of_recording(const std::function<void()>& describe) {
+    return message_of([&] { device->record(describe)->run(), device->copy(nullptr, nullptr, 0); });
   }
 
   static constexpr std::size_t count = 1000;
@@ -186,7 +182,7 @@ TEST_P(NativeDevice, AllocatesAndCopiesWhileItRecords) {
 }
 
 TEST_P(NativeDevice, ContinuesAfterARecordingThatFailed) {
-  const std::string wrong = error_of([&] {
+  const std::string wrong = message_of([&] {
     device
         ->record([&] {
           for_each(handle(), count, AddOne{memory.as<float>()});
@@ -204,7 +200,7 @@ TEST_P(NativeDevice, ContinuesAfterARecordingThatFailed) {
 TEST_P(NativeDevice, LeavesNoErrorBehindARecordingThatFailed) {
   if (!GetParam()) return;
   std::vector<float> pageable(count);
-  error_of(
+  message_of(
       [&] { device->record([&] { device->copy(stream, memory.data(), pageable.data(), memory.bytes()); }); });
   EXPECT_EQ(fake_cuda::take_faults().size(), 1U);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
@@ -223,7 +219,7 @@ TEST_P(NativeDevice, IsOnTheGpuOfItsRank) {
 }
 
 TEST_P(NativeDevice, SaysHowMuchMemoryIsMissing) {
-  EXPECT_EQ(error_of([&] { device->allocate(std::size_t{5} << 30); }),
+  EXPECT_EQ(message_of([&] { device->allocate(std::size_t{5} << 30); }),
             "GPU 0: not enough memory: 5120 MB are needed, 4095 of 4096 MB are free");
   device->record([&] { for_each(handle(), count, AddOne{memory.as<float>()}); })->run();
   EXPECT_EQ(values().front(), 1.0F) << "the error is not left behind";
@@ -264,7 +260,7 @@ TEST_P(NativeDevice, NamesEveryCallThatFails) {
   int calls = 0;
   for (std::string failed = "the first one"; !failed.empty(); ++calls) {
     fake_cuda::fail("any", cudaErrorIllegalAddress, calls);
-    const std::string error = error_of([&] { use_device(GetParam()); });
+    const std::string error = message_of([&] { use_device(GetParam()); });
     fake_cuda::recover();
     failed = fake_cuda::failed_function();
     EXPECT_EQ(fake_cuda::live_objects(), before) << failed << ", call " << calls;
@@ -322,7 +318,7 @@ TEST_P(NativeDevice, MeasuresNothingOfARunThatFails) {
   if (GetParam()) return;
   {
     const KernelTimes times(make_stream_clock());
-    EXPECT_EQ(error_of_recording([&] {
+    EXPECT_EQ(message_of_recording([&] {
                 for_each(handle(), 1, Take4{});
                 throw Error(Category::data, "cut short");
               }),
@@ -331,8 +327,8 @@ TEST_P(NativeDevice, MeasuresNothingOfARunThatFails) {
   KernelTimes times(make_stream_clock());
   device->record([&] { for_each(handle(), 1, Take4{}); })->run();
   fake_cuda::fail("kernel", cudaErrorIllegalAddress);
-  error_of([&] { values(); });
-  EXPECT_NE(error_of([&] { times.collect(); }).find("(cudaErrorIllegalAddress)"), std::string::npos);
+  message_of([&] { values(); });
+  test::expect_holds(message_of([&] { times.collect(); }), "(cudaErrorIllegalAddress)");
 }
 
 // Mistakes in a recording.
@@ -343,23 +339,23 @@ TEST_P(NativeDevice, RefusesARecordingThatEndsWhileAnotherStreamWorks) {
     side.wait(stream.record());
     for_each(side.handle(), count, AddOne{memory.as<float>()});
   };
-  EXPECT_NE(error_of_recording(forked).find("(cudaErrorStreamCaptureUnjoined)"), std::string::npos);
-  EXPECT_NE(error_of_recording([&] {
-              forked();
-              stream.call([] {}, Phase::load);
-              stream.wait(side.record());
-            }).find("(cudaErrorStreamCaptureUnjoined)"),
-            std::string::npos)
+  test::expect_holds(message_of_recording(forked), "(cudaErrorStreamCaptureUnjoined)");
+  EXPECT_TRUE(test::holds(message_of_recording([&] {
+                            forked();
+                            stream.call([] {}, Phase::load);
+                            stream.wait(side.record());
+                          }),
+                          "(cudaErrorStreamCaptureUnjoined)"))
       << "joined after a call of the host";
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
 TEST_P(NativeDevice, RefusesAddressesOfTheHostInKernels) {
   std::vector<float> on_the_heap(count);
-  error_of_recording([&] { for_each(handle(), count, AddOne{on_the_heap.data()}); });
+  message_of_recording([&] { for_each(handle(), count, AddOne{on_the_heap.data()}); });
   const auto faults = fake_cuda::take_faults();
   ASSERT_FALSE(faults.empty());
-  EXPECT_NE(faults.front().find("AddOne: an argument is an address of the host"), std::string::npos);
+  test::expect_holds(faults.front(), "AddOne: an argument is an address of the host");
 }
 #endif
 

@@ -183,9 +183,7 @@ TEST_F(NativeProbe, EndsTrainingsOnTheGpu) {
     each.prepare();
     TrainerOptions chosen = test::options();
     chosen.execution.device = DeviceKind::cuda;
-    const auto network = test::small_network();
-    expect_error(Category::resource, {"CUDA is off: " + each.reason},
-                 [&] { Trainer(test::world(), *network, test::train_set(), test::test_set(), chosen); });
+    expect_error(Category::resource, {"CUDA is off: " + each.reason}, [&] { test::small_trainer(chosen); });
     EXPECT_EQ(fake_cuda::live_objects(), before) << each.reason;
     TearDown();
   }

@@ -51,53 +51,45 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
 }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
-  return fake::call("cudaStreamGetPriority", [&](fake::Machine& all, auto&) {
-    const fake::StreamState* state = all.find(all.streams, stream, "cudaStreamGetPriority");
-    if (state == nullptr) return cudaErrorInvalidResourceHandle;
-    *priority = state->priority;
+  return fake::call_on(stream, "cudaStreamGetPriority", [&](auto&, auto&, auto& state) {
+    *priority = state.priority;
     return cudaSuccess;
   });
 }
 
 /// Does not wait for the stream's work.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return fake::call("cudaStreamDestroy", [&](fake::Machine& all, auto&) {
-    fake::StreamState* state = all.find(all.streams, stream, "cudaStreamDestroy");
-    if (state == nullptr) return cudaErrorInvalidResourceHandle;
-    if (state->capture) {
+  return fake::call_on(stream, "cudaStreamDestroy", [&](auto& all, auto&, auto& state) {
+    if (state.capture) {
       all.fault("cudaStreamDestroy: the stream is capturing");
-      state->capture->invalid = true;
+      state.capture->invalid = true;
     }
-    if (state->last) all.left_behind.push_back(state->last);
+    if (state.last) all.left_behind.push_back(state.last);
     all.streams.erase(stream);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return fake::call("cudaStreamSynchronize", [&](fake::Machine& all, auto& lock) {
-    fake::StreamState* state = all.find(all.streams, stream, "cudaStreamSynchronize");
-    if (state == nullptr) return cudaErrorInvalidResourceHandle;
-    if (state->capture) return all.refuse_in_capture(*state);
-    return state->last ? all.run(lock, state->last) : cudaSuccess;
+  return fake::call_on(stream, "cudaStreamSynchronize", [&](auto& all, auto& lock, auto& state) {
+    if (state.capture) return all.refuse_in_capture(state);
+    return state.last ? all.run(lock, state.last) : cudaSuccess;
   });
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return fake::call("cudaStreamQuery", [&](fake::Machine& all, auto& lock) {
-    fake::StreamState* state = all.find(all.streams, stream, "cudaStreamQuery");
-    if (state == nullptr) return cudaErrorInvalidResourceHandle;
-    if (state->capture) return all.refuse_in_capture(*state);
-    if (!state->last || state->last->state == fake::Task::State::done) return cudaSuccess;
-    if (state->busy_answers++ < busy_answers) return cudaErrorNotReady;
-    return all.run(lock, state->last);
+  return fake::call_on(stream, "cudaStreamQuery", [&](auto& all, auto& lock, auto& state) {
+    if (state.capture) return all.refuse_in_capture(state);
+    if (!state.last || state.last->state == fake::Task::State::done) return cudaSuccess;
+    if (state.busy_answers++ < busy_answers) return cudaErrorNotReady;
+    return all.run(lock, state.last);
   });
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
   return fake::call("cudaStreamWaitEvent", [&](fake::Machine& all, auto& lock) {
-    fake::StreamState* state = all.find(all.streams, stream, "cudaStreamWaitEvent");
-    const fake::EventState* what = all.find(all.events, event, "cudaStreamWaitEvent");
+    fake::StreamState* state = all.find(stream, "cudaStreamWaitEvent");
+    const fake::EventState* what = all.find(event, "cudaStreamWaitEvent");
     if (state == nullptr || what == nullptr) return cudaErrorInvalidResourceHandle;
     if (!what->recorded) {
       all.fault("cudaStreamWaitEvent: the event was never recorded, so nothing is waited for");
@@ -115,11 +107,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 /// The function takes until the host waits for the stream.
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  return fake::call("cudaLaunchHostFunc", [&](fake::Machine& all, auto& lock) {
-    fake::StreamState* state = all.find(all.streams, stream, "cudaLaunchHostFunc");
-    if (state == nullptr) return cudaErrorInvalidResourceHandle;
+  return fake::call_on(stream, "cudaLaunchHostFunc", [&](auto& all, auto& lock, auto& state) {
     return all.submit(
-        lock, *state,
+        lock, state,
         {.name = "function of the host", .run = [=] { function(data); }, .is_host_function = true});
   });
 }
@@ -131,8 +121,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return fake::call("cudaEventDestroy", [&](fake::Machine& all, auto&) {
-    if (all.find(all.events, event, "cudaEventDestroy") == nullptr) return cudaErrorInvalidResourceHandle;
+  return fake::call_on(event, "cudaEventDestroy", [&](auto& all, auto&, auto&) {
     all.events.erase(event);
     return cudaSuccess;
   });
@@ -140,8 +129,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return fake::call("cudaEventRecord", [&](fake::Machine& all, auto&) {
-    fake::StreamState* state = all.find(all.streams, stream, "cudaEventRecord");
-    fake::EventState* what = all.find(all.events, event, "cudaEventRecord");
+    fake::StreamState* state = all.find(stream, "cudaEventRecord");
+    fake::EventState* what = all.find(event, "cudaEventRecord");
     if (state == nullptr || what == nullptr) return cudaErrorInvalidResourceHandle;
     if (state->capture && state->capture->invalid) return cudaErrorStreamCaptureInvalidated;
     what->recorded = true;
@@ -155,28 +144,24 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return fake::call("cudaEventSynchronize", [&](fake::Machine& all, auto& lock) {
-    fake::EventState* what = all.find(all.events, event, "cudaEventSynchronize");
-    if (what == nullptr) return cudaErrorInvalidResourceHandle;
-    if (what->capture) {
-      what->capture->invalid = true;
+  return fake::call_on(event, "cudaEventSynchronize", [&](auto& all, auto& lock, auto& what) {
+    if (what.capture) {
+      what.capture->invalid = true;
       return cudaErrorCapturedEvent;
     }
-    return what->task ? all.run(lock, what->task) : cudaSuccess;
+    return what.task ? all.run(lock, what.task) : cudaSuccess;
   });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return fake::call("cudaEventQuery", [&](fake::Machine& all, auto& lock) {
-    fake::EventState* what = all.find(all.events, event, "cudaEventQuery");
-    if (what == nullptr) return cudaErrorInvalidResourceHandle;
-    if (what->capture) {
-      what->capture->invalid = true;
+  return fake::call_on(event, "cudaEventQuery", [&](auto& all, auto& lock, auto& what) {
+    if (what.capture) {
+      what.capture->invalid = true;
       return cudaErrorCapturedEvent;
     }
-    if (!what->task || what->task->state == fake::Task::State::done) return cudaSuccess;
-    if (what->busy_answers++ < busy_answers) return cudaErrorNotReady;
-    return all.run(lock, what->task);
+    if (!what.task || what.task->state == fake::Task::State::done) return cudaSuccess;
+    if (what.busy_answers++ < busy_answers) return cudaErrorNotReady;
+    return all.run(lock, what.task);
   });
 }
 
@@ -185,7 +170,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     std::array<double, 2> times{};
     const std::array<cudaEvent_t, 2> both{start, end};
     for (std::size_t i = 0; i < 2; ++i) {
-      const fake::EventState* event = all.find(all.events, both[i], "cudaEventElapsedTime");
+      const fake::EventState* event = all.find(both[i], "cudaEventElapsedTime");
       if (event == nullptr || !event->recorded || !event->timing || event->capture)
         return cudaErrorInvalidResourceHandle;
       if (event->task && event->task->state != fake::Task::State::done) return cudaErrorNotReady;

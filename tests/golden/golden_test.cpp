@@ -97,15 +97,7 @@ class Samples {
  public:
   Samples() {
     write_small_fashion_mnist(fashion_, 1000, 333);
-    for (const char* part : {"train", "val"}) {
-      const int count = std::string(part) == "train" ? 90 : 20;
-      for (int i = 0; i < count; ++i) {
-        const auto folder = images_ / part / (i % 2 == 0 ? "even" : "odd");
-        std::filesystem::create_directories(folder);
-        std::ofstream(folder / (std::to_string(i) + ".jpg"), std::ios::binary)
-            << jpeg_file(40 + i % 9, 36, static_cast<std::uint32_t>(i));
-      }
-    }
+    write_even_odd_folders(images_);
     write_archives();
     write_labels();
   }
@@ -215,8 +207,8 @@ Result execute(const Case& run, const Samples& samples) {
                                  ranks == 1 ? 0 : ranks, arguments);
   if (outcome.status == 0) return {.text = result_of(outcome, folder / saved_model)};
   const auto level = std::ranges::find(arguments, "--simd");
-  const bool missing = outcome.status == 2 && level != arguments.end() &&
-                       outcome.err.find("'" + *(level + 1) + "'") != std::string::npos;
+  const bool missing =
+      outcome.status == 2 && level != arguments.end() && holds(outcome.err, "'" + *(level + 1) + "'");
   return {.error = missing ? "" : "status " + std::to_string(outcome.status) + ": " + outcome.err};
 }
 

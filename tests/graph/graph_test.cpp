@@ -9,8 +9,8 @@
 
 #include "core/random/normal.h"
 #include "core/random/philox.h"
-#include "lockstep/error.h"
 #include "lockstep/models.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {
@@ -107,28 +107,20 @@ TEST(Graph, LayersThatNothingReadsAreOmitted) {
 
 TEST(Network, MistakesNameTheLayer) {
   Network network({1, 4, 4});
-  const auto message = [](const std::function<void()>& build) {
-    try {
-      build();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.category(), Category::usage);
-      return std::string(error.what());
-    }
-    return std::string("no error");
+  const auto expect = [](const std::string& message, const std::function<void()>& build) {
+    expect_exact_error(Category::usage, message, build);
   };
-  EXPECT_EQ(message([&] { conv2d(network.input(), {.channels = 1, .kernel = 5}); }),
-            "layer conv1: a window of 5 does not fit into 4 pixels");
-  EXPECT_EQ(message([&] { linear(network.input(), 5); }),
-            "layer fc1: takes a vector, not 1x4x4: use flatten first");
+  expect("layer conv1: a window of 5 does not fit into 4 pixels",
+         [&] { conv2d(network.input(), {.channels = 1, .kernel = 5}); });
+  expect("layer fc1: takes a vector, not 1x4x4: use flatten first", [&] { linear(network.input(), 5); });
   const Value conv = conv2d(network.input(), {.channels = 2, .name = "stem"});
-  EXPECT_EQ(message([&] { conv + network.input(); }), "layer add1: cannot add 2x4x4 and 1x4x4");
-  EXPECT_EQ(message([&] { conv2d(conv, {.channels = 2, .name = "stem"}); }),
-            "layer stem: this name is taken by another layer");
-  EXPECT_EQ(message([&] {
-              network.add(Add{}, {conv, network.input()}, "sum");
-            }),
-            "layer sum: cannot add 2x4x4 and 1x4x4");
-  EXPECT_EQ(message([&] { build_graph(network); }), "the network has no output: call output(logits)");
+  expect("layer add1: cannot add 2x4x4 and 1x4x4", [&] { conv + network.input(); });
+  expect("layer stem: this name is taken by another layer",
+         [&] { conv2d(conv, {.channels = 2, .name = "stem"}); });
+  expect("layer sum: cannot add 2x4x4 and 1x4x4", [&] {
+    network.add(Add{}, {conv, network.input()}, "sum");
+  });
+  expect("the network has no output: call output(logits)", [&] { build_graph(network); });
 }
 
 TEST(Parameters, DoNotDependOnThreads) {

@@ -18,7 +18,7 @@ inline float random_number(std::uint32_t parameter, std::uint64_t element) {
 }
 
 /// Values of a parameter, which differ from its first values, for networks whose activations are about 1.
-inline std::vector<float> random_values(const Parameter& parameter, std::uint32_t number) {
+inline std::vector<float> random_values(const Parameter& parameter, std::size_t number) {
   float low = -0.25F, high = 0.25F;  // biases, running means
   if (parameter.name.ends_with("running_var") ||
       (parameter.shape.size() == 1 && parameter.name.ends_with("weight"))) {
@@ -29,26 +29,25 @@ inline std::vector<float> random_values(const Parameter& parameter, std::uint32_
   }
   std::vector<float> values(parameter.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = low + (high - low) * random_number(number, i);
+    values[i] = low + (high - low) * random_number(static_cast<std::uint32_t>(number), i);
   }
   return values;
 }
 
-/// Writes a model file with random parameters for a network.
-inline void write_random_model(const Network& network, const std::filesystem::path& file) {
+/// Model file of a network whose parameter i has the values that `values_of(parameter, i)` returns.
+template <class ValuesOf>
+ModelFile model_of(const Network& network, const ValuesOf& values_of) {
+  const TemporaryFolder folder;
   std::vector<std::vector<float>> values;
   std::vector<NamedTensor> tensors;
   for (const Parameter& parameter : network.parameters()) {
-    values.push_back(random_values(parameter, static_cast<std::uint32_t>(values.size())));
+    values.push_back(values_of(parameter, values.size()));
     tensors.push_back({parameter.name, parameter.shape, std::span<const float>(values.back())});
   }
-  write_model_file(file, tensors, {});
+  write_model_file(folder / "model", tensors, {});
+  return ModelFile::read(folder / "model");
 }
 
-inline ModelFile random_model(const Network& network) {
-  const TemporaryFolder folder;
-  write_random_model(network, folder / "random.safetensors");
-  return ModelFile::read(folder / "random.safetensors");
-}
+inline ModelFile random_model(const Network& network) { return model_of(network, random_values); }
 
 }  // namespace lockstep::test

@@ -28,6 +28,15 @@ void expect_clean(const OpResults& results, int samples, const std::string& wher
   }
 }
 
+void expect_same_bits(const OpResults& results, const OpResults& expected, const std::string& where) {
+  EXPECT_TRUE(results.output.same_bits(expected.output)) << where << " output";
+  for (std::size_t k = 0; k < 4; ++k) {
+    EXPECT_TRUE(results.grad_inputs[k].same_bits(expected.grad_inputs[k])) << where << " input " << k;
+    EXPECT_TRUE(results.grad_parameters[k].same_bits(expected.grad_parameters[k]))
+        << where << " parameter " << k;
+  }
+}
+
 void round_to_bf16(std::vector<double>& values) {
   for (double& value : values) {
     value = static_cast<double>(to_float(from_float<Bfloat16>(static_cast<float>(value))));
@@ -62,12 +71,7 @@ TEST_P(Ops, SameBitsOnEveryLevelAndPlan) {
     for (const cpu::Level level : cpu::available_levels()) {
       const OpResults other = run_op(GetParam(), values, level, {.planned = 48, .stream = samples % 2 != 0});
       const std::string where = std::string(cpu::level_name(level)) + ", " + std::to_string(samples);
-      EXPECT_TRUE(first.output.same_bits(other.output)) << where << " output";
-      for (std::size_t k = 0; k < 4; ++k) {
-        EXPECT_TRUE(first.grad_inputs[k].same_bits(other.grad_inputs[k])) << where << " input " << k;
-        EXPECT_TRUE(first.grad_parameters[k].same_bits(other.grad_parameters[k]))
-            << where << " parameter " << k;
-      }
+      expect_same_bits(other, first, where);
       expect_clean(other, samples, where);
     }
   }
@@ -133,12 +137,7 @@ TEST_P(Ops, InBf16HaveTheDefinedBits) {
       const OpResults results =
           run_op(GetParam(), unrounded, level, {.planned = 48, .dtype = DataType::bf16, .stream = true});
       const std::string where = std::string(cpu::level_name(level)) + ", " + std::to_string(samples);
-      EXPECT_TRUE(results.output.same_bits(expected.output)) << where << " output";
-      for (std::size_t k = 0; k < 4; ++k) {
-        EXPECT_TRUE(results.grad_inputs[k].same_bits(expected.grad_inputs[k])) << where << " input " << k;
-        EXPECT_TRUE(results.grad_parameters[k].same_bits(expected.grad_parameters[k]))
-            << where << " parameter " << k;
-      }
+      expect_same_bits(results, expected, where);
       expect_clean(results, samples, where);
     }
   }

@@ -11,16 +11,18 @@ namespace lockstep::test {
 /// Logits and targets of a loss.
 struct LossCase {
   Tensor logits;
-  std::vector<std::int32_t> labels;
+  std::vector<std::int32_t> labels{};  ///< for classification
   float smoothing = 0;
-  std::vector<std::int32_t> others{};  ///< empty: samples are not mixed
-  std::vector<float> shares{};
+  std::vector<std::int32_t> others{};  ///< second labels of mixed samples
+  std::vector<float> shares{};         ///< empty: samples are not mixed
+  Task task = Task::classification;
+  std::vector<float> targets{};  ///< for other tasks, [sample][output]
 };
 
 /// Random logits in [-scale / 2, scale / 2), exact in float, and labels.
 inline LossCase random_case(int samples, int classes, double scale) {
   std::mt19937 generator(static_cast<unsigned>(samples * 1000 + classes));
-  LossCase result{Tensor(samples, {classes, 1, 1}), {}};
+  LossCase result{.logits = Tensor(samples, {classes, 1, 1})};
   for (double& value : result.logits.values) {
     const double uniform = static_cast<double>(generator()) / 4294967296.0 - 0.5;
     value = static_cast<double>(static_cast<float>(uniform * scale));
@@ -46,25 +48,31 @@ struct LossResults {
 };
 
 /// Runs the loss on one instruction set, with or without its gradient.
-inline LossResults run_loss(LossCase loss_case, cpu::Level level, bool gradient = true) {
-  const int samples = loss_case.logits.samples;
-  const cpu::Loss loss = cpu::plan_cross_entropy(loss_case.logits.shape, loss_case.smoothing, level);
-  const Lanes logits = to_lanes(loss_case.logits);
+inline LossResults run_loss(LossCase given, cpu::Level level, bool gradient = true) {
+  const int samples = given.logits.samples;
+  const cpu::Loss loss =
+      cpu::plan_loss(given.logits.shape, {.task = given.task, .label_smoothing = given.smoothing}, level);
+  const Lanes logits = to_lanes(given.logits);
   const auto lanes = static_cast<std::size_t>(cpu::groups_of(samples)) * cpu::lanes;
   LossResults results{{}, std::vector<std::int32_t>(lanes), Lanes(gradient ? logits.size() : 0)};
-  loss_case.labels.resize(lanes, -1);
+  const bool mixed = !given.shares.empty();
   cpu::LossMemory memory;
-  if (!loss_case.others.empty()) {
-    loss_case.others.resize(lanes, -1);
-    loss_case.shares.resize(lanes, 1.0F);
-    memory.partner_labels = loss_case.others.data();
-    memory.shares = loss_case.shares.data();
+  // Other tasks have no labels, and shares of the samples only: their losses must touch nothing else.
+  if (given.task == Task::classification) {
+    given.labels.resize(lanes, -1);
+    memory.labels = given.labels.data();
+    memory.predictions = results.predictions.data();
+    if (mixed) {
+      given.others.resize(lanes, -1);
+      given.shares.resize(lanes, 1.0F);
+      memory.partner_labels = given.others.data();
+    }
   }
+  if (mixed) memory.shares = given.shares.data();
   memory.samples = samples;
   memory.logits = logits.data();
   memory.gradient = gradient ? results.grad.data() : nullptr;
-  memory.labels = loss_case.labels.data();
-  memory.predictions = results.predictions.data();
+  memory.targets = given.targets.data();
   memory.result = &results.result;
   loss(memory);
   results.predictions.resize(static_cast<std::size_t>(samples));

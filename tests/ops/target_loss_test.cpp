@@ -28,9 +28,9 @@ class TargetLoss : public ::testing::TestWithParam<cpu::Level> {
  protected:
   /// Loss of one sample with one output.
   static LeafResult result_of(Task task, double z, float t) {
-    TargetLossCase given{task, Tensor(1, {1, 1, 1}), {t}};
+    LossCase given{.logits = Tensor(1, {1, 1, 1}), .task = task, .targets = {t}};
     given.logits.values = {z};
-    return run_target_loss(given, GetParam()).result;
+    return run_loss(given, GetParam()).result;
   }
 };
 INSTANTIATE_TEST_SUITE_P(Levels, TargetLoss, ::testing::ValuesIn(cpu::available_levels()),
@@ -42,9 +42,9 @@ TEST_P(TargetLoss, EqualsReference) {
       for (const int outputs : {1, 2, 7, 40}) {
         for (const double scale : {0.01, 4.0, 60.0}) {
           for (const bool mixed : {false, true}) {
-            const TargetLossCase given = random_target_case(task, samples, outputs, scale, mixed);
+            const LossCase given = random_target_case(task, samples, outputs, scale, mixed);
             const TargetLossResults expected = expected_results(given);
-            const TargetLossOnCpu loss = run_target_loss(given, GetParam());
+            const LossResults loss = run_loss(given, GetParam());
             expect_same_sums(loss.result, expected.result, 2e-7);
             EXPECT_TRUE(loss.grad.end_intact());
             const Tensor grad =
@@ -64,12 +64,12 @@ TEST_P(TargetLoss, EqualsReference) {
 
 TEST_P(TargetLoss, HasTheSameBitsOnEveryLevelWithAndWithoutGradient) {
   for (const Task task : tasks) {
-    const TargetLossCase given = random_target_case(task, 29, 5, 20.0, true);
-    const TargetLossOnCpu first = run_target_loss(given, cpu::available_levels().front());
-    const TargetLossOnCpu other = run_target_loss(given, GetParam());
+    const LossCase given = random_target_case(task, 29, 5, 20.0, true);
+    const LossResults first = run_loss(given, cpu::available_levels().front());
+    const LossResults other = run_loss(given, GetParam());
     EXPECT_TRUE(first.grad.same_bits(other.grad));
     expect_same_sums(other.result, first.result, 0.0);
-    expect_same_sums(run_target_loss(given, GetParam(), false).result, first.result, 0.0);
+    expect_same_sums(run_loss(given, GetParam(), false).result, first.result, 0.0);
   }
 }
 

@@ -9,32 +9,26 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
-build=$root/build/release
-cases=()
-while (($# > 0)); do
-  case $1 in
-    --build) build=$(readlink -f "$2") && shift 2 ;;
-    wheel | archive | deb) cases+=("$1") && shift ;;
-    --help | -h) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit ;;
-    *) printf "run.sh: error: unknown case '%s' (see --help)\n" "$1" >&2 && exit 2 ;;
-  esac
-done
+# shellcheck source=tests/support/run_case.sh
+source "$root/tests/support/run_case.sh"
+cases=(wheel deb archive)
+choose_cases --build "$@"
+build=$(readlink -f "${value:-$root/build/release}")
 # shellcheck source=tests/support/other_processor.sh
 source "$root/tests/support/other_processor.sh"
-if ((${#cases[@]} == 0)); then
-  cases=(wheel deb)
-  [[ -n $architecture ]] || cases+=(archive)
+if ((${#chosen[@]} == 0)); then
+  chosen=(wheel deb)
+  [[ -n $architecture ]] || chosen+=(archive)
 fi
 
-missing() { printf 'skipped: %s\n' "$1" && exit 77; }
 reason=$(why_not_run)
-[[ -z $reason ]] || missing "$reason"
+[[ -z $reason ]] || skip "$reason"
 for needed in cpack zstd dpkg-shlibdeps python3; do
-  command -v "$needed" >/dev/null || missing "no $needed"
+  command -v "$needed" >/dev/null || skip "no $needed"
 done
-if [[ -n $architecture || " ${cases[*]} " == *" deb "* ]]; then
+if [[ -n $architecture || " ${chosen[*]} " == *" deb "* ]]; then
   reason=$("$root/launcher/bare.sh" --why-not)
-  [[ -z $reason ]] || missing "$reason"
+  [[ -z $reason ]] || skip "$reason"
 fi
 
 work=$(mktemp -d)
@@ -50,23 +44,20 @@ version=$(run_built --version | sed -n 's/^lockstep //p')
 
 # trains COMMAND...: what comes before `lockstep` and `lockstep-run`, as words that find them.
 trains() {
-  local found
+  local launcher found
   for launcher in "lockstep" "lockstep-run -np 2"; do
     # shellcheck disable=SC2086  # words
     found=$(digest "$("$@" $launcher "${train[@]}" 2>"$work/error")")
-    if [[ -z $expected || $found != "$expected" ]]; then
-      echo "  $launcher: '$found' instead of '$expected': $(tail -n 3 "$work/error")"
-      return 1
-    fi
+    [[ -n $expected && $found == "$expected" ]] ||
+      wrong "$launcher: '$found' instead of '$expected': $(tail -n 3 "$work/error")"
   done
 }
 
 # fresh_system: in $work/debian, a Debian of the processor that the packages are for.
 fresh_system() {
-  if [[ ! -e $work/fresh ]]; then
+  [[ -e $work/fresh ]] ||
     "$root/launcher/bare.sh" ${architecture:+--architecture "$architecture"} --system "$work/fresh" >"$work/log" 2>&1 ||
-      { tail "$work/log" && return 1; }
-  fi
+    wrong "$(tail "$work/log")"
   rm -rf --one-file-system "$work/debian"
   cp -a --reflink=auto "$work/fresh" "$work/debian"
 }
@@ -79,61 +70,55 @@ inside=(unshare --mount --propagation private --pid --fork --kill-child bash -c 
 # install_inside PACKAGE...: by apt-get.
 install_inside() {
   "${inside[@]}" sh -c 'apt-get -q update && apt-get -q -y install --no-install-recommends "$@"' sh "$@" \
-    >"$work/log" 2>&1 </dev/null || { tail "$work/log" && return 1; }
+    >"$work/log" 2>&1 </dev/null || wrong "$(tail "$work/log")"
 }
 
 wheel() {
-  cmake --build "$build" --target wheel >"$work/log" 2>&1 || { tail "$work/log" && return 1; }
+  cmake --build "$build" --target wheel >"$work/log" 2>&1 || wrong "$(tail "$work/log")"
   local at=("${clean[@]}") top='' folder=$work file python
   python=$(command -v python3)
   if [[ -n $architecture ]]; then
     at=("${inside[@]}") top=$work/debian folder=/root python=python3
-    fresh_system && install_inside python3-venv || return
+    fresh_system
+    install_inside python3-venv
   fi
   file=$(basename "$build"/lockstep-*.whl)
   cp "$build/$file" "$top$folder/"
   "${at[@]}" "$python" -m venv "$folder/venv"
   "${at[@]}" "$folder/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$folder/$file"
-  trains "${at[@]}" env "PATH=$folder/venv/bin:/usr/bin:/bin" || return
+  trains "${at[@]}" env "PATH=$folder/venv/bin:/usr/bin:/bin"
   "${at[@]}" "$folder/venv/bin/pip" uninstall --quiet --yes lockstep
   [[ ! -e $top$folder/venv/bin/lockstep ]]
 }
 
 pack() { # cpack's generator
-  cpack --config "$build/CPackConfig.cmake" -G "$1" -B "$work" >"$work/log" 2>&1 || { tail "$work/log" && return 1; }
+  cpack --config "$build/CPackConfig.cmake" -G "$1" -B "$work" >"$work/log" 2>&1 || wrong "$(tail "$work/log")"
 }
 
 archive() {
-  pack TZST || return
+  pack TZST
   mkdir "$work/archive"
   zstd -dc "$work"/*.tar.zst | tar -C "$work/archive" --strip-components=1 -x
-  trains "${clean[@]}" env "PATH=$work/archive/usr/bin:/usr/bin:/bin" || return
+  trains "${clean[@]}" env "PATH=$work/archive/usr/bin:/usr/bin:/bin"
   local file
   for file in bin/lockstep-srun lib/liblockstep.a include/lockstep/trainer.h share/man/man1/lockstep-train.1 \
     share/bash-completion/completions/lockstep-run share/zsh/site-functions/_lockstep share/doc/lockstep/copyright \
     share/lockstep/slurm/train.sbatch share/lockstep/deploy/kubernetes/jobset.yaml; do
-    [[ -s $work/archive/usr/$file ]] || { echo "  no usr/$file" && return 1; }
+    [[ -s $work/archive/usr/$file ]] || wrong "no usr/$file"
   done
 }
 
 deb() {
-  pack DEB && fresh_system || return
+  pack DEB
+  fresh_system
   cp "$work"/lockstep_*.deb "$work/debian/root/"
-  install_inside "/root/$(basename "$work"/lockstep_*.deb)" && trains "${inside[@]}" || return
+  install_inside "/root/$(basename "$work"/lockstep_*.deb)"
+  trains "${inside[@]}"
   # shellcheck disable=SC2016  # dpkg-query's
-  [[ $("${inside[@]}" dpkg-query --show --showformat='${Version}' lockstep) == "$version" ]] || return
+  equal version "$("${inside[@]}" dpkg-query --show --showformat='${Version}' lockstep)" "$version"
   "${inside[@]}" dpkg --remove lockstep >/dev/null
   [[ ! -e $work/debian/usr/bin/lockstep ]]
 }
 
-passed=0
-for case in "${cases[@]}"; do
-  if "$case"; then
-    passed=$((passed + 1))
-    echo "$case: passed"
-  else
-    echo "$case: FAILED"
-  fi
-done
-echo "$passed of ${#cases[@]} passed"
-((passed == ${#cases[@]}))
+after_case() { :; }
+run_cases

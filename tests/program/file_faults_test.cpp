@@ -82,7 +82,7 @@ void expect_clear_end(const FaultyRun& run, const std::string& reason) {
   EXPECT_EQ(run.outcome.status, 4);
   ASSERT_EQ(errors.size(), 1U);
   EXPECT_TRUE(errors[0].ends_with(reason));
-  EXPECT_NE(errors[0].find(file_of(run.failed[0]) + ": "), std::string::npos) << "does not name the file";
+  EXPECT_TRUE(holds(errors[0], file_of(run.failed[0]) + ": ")) << "does not name the file";
   EXPECT_EQ(warnings.empty(), run.failed_before_training);
 }
 
@@ -95,7 +95,7 @@ void expect_results(const FaultyRun& run, const FaultyRun& whole) {
                              [](const auto&, const std::string& bad) { ADD_FAILURE() << bad; });
   ASSERT_TRUE(checkpoint);
   EXPECT_TRUE(checkpoint->state.step == 4 || !run.lines_of_kind("warning").empty());
-  const bool in_model = run.failed[0].find("/models") != std::string::npos;
+  const bool in_model = holds(run.failed[0], "/models");
   const bool lost = run.outcome.status != 0;
   EXPECT_TRUE((in_model && lost) || contents(run.model()) == contents(whole.model()));
   if (in_model || !lost) {

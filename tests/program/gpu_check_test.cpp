@@ -18,21 +18,16 @@ class GpuCheck : public testing::Test {
  protected:
   void SetUp() override {
     // Laid out like a bundle, so that the GPU tests of the build are not found.
-    fs::create_directories(folder_ / "bin");
+    emulate("");
     fs::create_symlink(LOCKSTEP_MPIEXEC, folder_ / "bin/mpirun");
     fs::copy(LOCKSTEP_SOURCE "/launcher/gpu-check.sh", folder_ / "bin");
     fs::copy(LOCKSTEP_SOURCE "/launcher/gpu-check", folder_ / "bin/gpu-check");
-    emulate("");
   }
 
-  void write_script(const std::string& name, const std::string& lines) const {
-    const fs::path file = folder_ / ("bin/" + name);
-    std::ofstream(file) << "#!/bin/bash\n" << lines;
-    fs::permissions(file, fs::perms::owner_all);
-  }
   /// Makes the checked program that on the emulated GPU, except for arguments that match a case of bash.
   void emulate(const std::string& exceptions) const {
-    write_script("lockstep", "case \"$*\" in\n" + exceptions + "\nesac\nexec " LOCKSTEP_EMULATED " \"$@\"\n");
+    folder_.write_script("bin/lockstep",
+                         "case \"$*\" in\n" + exceptions + "\nesac\nexec " LOCKSTEP_EMULATED " \"$@\"");
   }
 
   Words command(const Words& options, const Words& environment) const {
@@ -73,12 +68,12 @@ class GpuCheck : public testing::Test {
 TEST_F(GpuCheck, RecordsEveryStageInTwoCalls) {
   if (!LOCKSTEP_OPEN_MPI_4)
     GTEST_SKIP() << "the mpirun of Open MPI 5.0.7 crashes when it starts two programs";
-  write_script("python3",
-               "case \"$*\" in\n"
-               "-c*) echo 2.99 CUDA 13.0 ;;\n"
-               "*ceilings*) echo 'ceiling copy 4300 GB/s' ;;\n"
-               "*) echo \"$3  compiled_graph_tf32_replay  2000000 img/s  128.0 us/step\"\n"
-               "   echo \"$3  tuned  -  no time left\" ;;\nesac\n");
+  folder_.write_script("bin/python3",
+                       "case \"$*\" in\n"
+                       "-c*) echo 2.99 CUDA 13.0 ;;\n"
+                       "*ceilings*) echo 'ceiling copy 4300 GB/s' ;;\n"
+                       "*) echo \"$3  compiled_graph_tf32_replay  2000000 img/s  128.0 us/step\"\n"
+                       "   echo \"$3  tuned  -  no time left\" ;;\nesac");
   const Outcome first = check(words("--part 1 --only doctor,smoke,headline,profile,digests,errors"));
   EXPECT_EQ(first.status, 0) << first.out << page();
   EXPECT_TRUE(met("lenet_to_torch_graphs").is_null()) << "it is in the second part";

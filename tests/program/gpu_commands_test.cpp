@@ -71,14 +71,12 @@ class RecipeFiles {
       std::ofstream images(folder_ / (std::string(file) + ".bin"));
       for (int i = 0; i < 32; ++i) images << record;
     }
-    for (const auto& [part, count] : {std::pair{"train", 128}, {"test", 4}}) {
-      for (const char* of_class : {"daisy", "tulip"}) {
-        const std::filesystem::path folder = folder_ / part / of_class;
-        std::filesystem::create_directories(folder);
-        for (int i = 0; i < count; ++i) {
-          std::ofstream(folder / (std::to_string(i) + ".jpg"))
-              << jpeg_file(16, 16, static_cast<std::uint32_t>(i));
-        }
+    for (const auto& [folder, count] : {std::pair<std::string, int>("train/daisy/", 128),
+                                        {"train/tulip/", 128},
+                                        {"test/daisy/", 4},
+                                        {"test/tulip/", 4}}) {
+      for (int i = 0; i < count; ++i) {
+        folder_.write(folder + std::to_string(i) + ".jpg", jpeg_file(16, 16, static_cast<std::uint32_t>(i)));
       }
     }
     const Outcome saved = lockstep(

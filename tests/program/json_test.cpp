@@ -47,13 +47,13 @@ class JsonResults : public testing::Test {
         words("train --dataset synthetic --synthetic-shape 1x28x28 --samples 40 --classes 10 --model mlp:8 "
               "--epochs 3 --device cpu --threads 1 --quiet --run-dir none --save-model {}",
               path("model")));
-    for (const char* run : {"a", "b"}) {
-      std::filesystem::create_directories(folder_ / run);
-      std::ofstream(folder_ / run / "metrics.jsonl")
-          << R"({"event":"step","epoch":1,"step":1,"samples":8,"loss":2.5,"learning_rate":0.1,"seconds":1})"
-          << "\n";
-      std::ofstream(folder_ / run / "options.cfg") << "lr = 0." << (run[0] == 'a' ? 1 : 2) << "\n";
-      std::ofstream(folder_ / run / "environment.json") << R"({"ranks":1})";
+    for (const std::string run : {"a", "b"}) {
+      folder_.write(
+          run + "/metrics.jsonl",
+          R"({"event":"step","epoch":1,"step":1,"samples":8,"loss":2.5,"learning_rate":0.1,"seconds":1})"
+          "\n");
+      folder_.write(run + "/options.cfg", run == "a" ? "lr = 0.1\n" : "lr = 0.2\n");
+      folder_.write(run + "/environment.json", R"({"ranks":1})");
     }
   }
 

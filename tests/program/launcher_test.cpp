@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 #include <sstream>
 
@@ -20,17 +19,14 @@ class StandIns : public testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::copy(LOCKSTEP_RUN, folder_.string());
-    script("mpirun", "echo \"$@\"");
-    script("lockstep", "exit 1");
-  }
-  void script(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << "#!/bin/sh\n" << text << "\n";
-    std::filesystem::permissions(folder_ / name, std::filesystem::perms::owner_all);
+    folder_.write_script("mpirun", "echo \"$@\"");
+    folder_.write_script("lockstep", "exit 1");
   }
   /// mpirun then becomes lockstep; `lockstep` counts its starts in $n, and reports the run directory $run.
   void pretend(const std::string& lockstep) const {
-    script("mpirun", "for word; do shift; case $word in */lockstep) exec \"$word\" \"$@\";; esac; done");
-    script("lockstep", "here='" + folder_.string() + R"('
+    folder_.write_script("mpirun",
+                         "for word; do shift; case $word in */lockstep) exec \"$word\" \"$@\";; esac; done");
+    folder_.write_script("lockstep", "here='" + folder_.string() + R"('
 echo "$@" >> "$here/starts"
 n=$(wc -l < "$here/starts")
 run=$here/run
@@ -81,25 +77,26 @@ TEST_F(StandIns, TheStatusIsThatOfLockstepOrOfMpirun) {
            "; if nothing says why: lockstep-run --mca orte_execute_quiet 0 ...\n";
   };
   for (const int status : {0, 1, 2, 3, 4, 5, 70, 75, 137, 213}) {
-    script("mpirun", "exit " + std::to_string(status));
+    folder_.write_script("mpirun", "exit " + std::to_string(status));
     const Outcome outcome = launch({"-np", "2", "train"});
     EXPECT_EQ(outcome.status, status);
     const bool is_of_mpirun = status == 1 || status == 137 || status == 213;
     EXPECT_EQ(outcome.err, is_of_mpirun ? without_reason(status) : "");
   }
-  script("mpirun", "exit 1");
+  folder_.write_script("mpirun", "exit 1");
   EXPECT_EQ(launch({"diff", "a", "b"}).err, "") << "the results differ";
   pretend("fail 1 137");
   EXPECT_EQ(launch({"-np", "2", "train"}).err, "lockstep: error: words for people that nothing depends on\n");
   for (const int status : {0, 3, 75}) {
     pretend("report '{\"status\":" + std::to_string(status) + "}'");
-    script("mpirun",
-           "for word; do shift; case $word in */lockstep) \"$word\" \"$@\"; kill -SEGV $$;; esac; done");
+    folder_.write_script(
+        "mpirun",
+        "for word; do shift; case $word in */lockstep) \"$word\" \"$@\"; kill -SEGV $$;; esac; done");
     const Outcome outcome = launch({"-np", "2", "train"});
     EXPECT_EQ(outcome.status, status);
     EXPECT_EQ(outcome.err, "lockstep-run: mpirun crashed after all ranks had exited (SIGSEGV)\n");
   }
-  script("mpirun", "kill -SEGV $$");
+  folder_.write_script("mpirun", "kill -SEGV $$");
   EXPECT_EQ(launch({"-np", "2", "train"}).status, 139) << "the ranks have reported nothing";
   std::filesystem::remove(folder_ / "mpirun");
   const Outcome without = launch({"train"}, {"PATH=/nowhere"});
@@ -112,9 +109,9 @@ TEST_F(StandIns, TheStatusIsThatOfLockstepOrOfMpirun) {
 TEST_F(StandIns, AnMpirunWhoseRanksAreGoneIsKilledUnlessTheyEndedByThemselves) {
   for (const bool reported : {false, true}) {
     pretend(reported ? "sleep 0.1; report '{\"status\":0}'" : "sleep 0.1; kill -9 $$");
-    script("mpirun",
-           std::string("for word; do shift; case $word in */lockstep) \"$word\" \"$@\"; exec sleep ") +
-               (reported ? "7" : "1000") + ";; esac; done");
+    folder_.write_script(
+        "mpirun", std::string("for word; do shift; case $word in */lockstep) \"$word\" \"$@\"; exec sleep ") +
+                      (reported ? "7" : "1000") + ";; esac; done");
     const Outcome outcome = launch({"-np", "1", "train"});
     EXPECT_EQ(outcome.status, reported ? 0 : 137);
     EXPECT_EQ(holds(outcome.err, "mpirun did not notice that the ranks were killed; killed it"), !reported)
@@ -218,8 +215,9 @@ TEST_F(StandIns, GiveUpWithTheReason) {
 
 TEST_F(StandIns, ContinueWithFewerRanksWhereOneKeepsFailing) {
   pretend("if [ $n -lt 3 ]; then fail 1 4; fi");
-  script("mpirun", "echo \"$@\" >> '" + (folder_ / "mpirun-starts").string() +
-                       "'; for word; do shift; case $word in */lockstep) exec \"$word\" \"$@\";; esac; done");
+  folder_.write_script(
+      "mpirun", "echo \"$@\" >> '" + (folder_ / "mpirun-starts").string() +
+                    "'; for word; do shift; case $word in */lockstep) exec \"$word\" \"$@\";; esac; done");
   const Outcome outcome = launch(words("-np 4 --max-restarts 5 --min-ranks 3 train"));
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   const std::string lines = contents(folder_ / "mpirun-starts");
@@ -236,8 +234,8 @@ TEST_F(StandIns, SignalsStopTheRanksWithStatus75) {
       R"(stop() { echo "lockstep-${LOCKSTEP_LAUNCHER#3:} {\"stop\":{\"cause\":\"SIGUSR1\",)"
       R"(\"text\":\"at step 7; resume with: $LOCKSTEP_START train\"}}" >&2; exit 75; }; )";
   for (const std::string signal : {"TERM", "INT", "HUP", "USR1"}) {
-    script("mpirun", stop + find_launcher + "trap stop USR1; kill -" + signal +
-                         " $launcher; while :; do sleep 0.01; done");
+    folder_.write_script("mpirun", stop + find_launcher + "trap stop USR1; kill -" + signal +
+                                       " $launcher; while :; do sleep 0.01; done");
     const Outcome outcome = launch(words("-np 2 --max-restarts 3 train"));
     EXPECT_EQ(outcome.status, 75) << signal << outcome.err;
     EXPECT_EQ(outcome.err, "lockstep-run: SIG" + signal + ": asking the ranks to stop" +
@@ -245,14 +243,16 @@ TEST_F(StandIns, SignalsStopTheRanksWithStatus75) {
                                "lockstep: stopped by SIG" + signal + " at step 7; resume with: " +
                                (folder_ / "lockstep-run").string() + " -np 2 --max-restarts 3 train\n");
   }
-  script("mpirun", find_launcher + "trap 'exit 7' USR2; kill -USR2 $launcher; while :; do sleep 0.01; done");
+  folder_.write_script(
+      "mpirun", find_launcher + "trap 'exit 7' USR2; kill -USR2 $launcher; while :; do sleep 0.01; done");
   EXPECT_EQ(launch({"-np", "2", "train"}).status, 7);  // ranks would continue
 }
 
 TEST_F(StandIns, RanksThatDoNotStopAreKilled) {
-  script("mpirun",
-         "trap '' USR1; launcher=$(sed -n 's/^PPid:\t//p' /proc/$PPID/status); kill -TERM $launcher; sleep "
-         "1000");
+  folder_.write_script(
+      "mpirun",
+      "trap '' USR1; launcher=$(sed -n 's/^PPid:\t//p' /proc/$PPID/status); kill -TERM $launcher; sleep "
+      "1000");
   const Outcome outcome = launch(words("-np 2 --grace 0 train"));
   EXPECT_EQ(outcome.status, 128 + 15);
   expect_holds(outcome.err, "the ranks did not stop within 0 s; ending them");
@@ -274,7 +274,7 @@ TEST_F(StandIns, ContinueWhereNobodyReadsStderr) {
 }
 
 TEST_F(StandIns, ReportAFullDisk) {
-  script("mpirun", "echo digest");
+  folder_.write_script("mpirun", "echo digest");
   const Outcome outcome =
       run({"sh", "-c", "exec '" + (folder_ / "lockstep-run").string() + "' -np 2 train >/dev/full"});
   EXPECT_EQ(outcome.err,

@@ -138,14 +138,8 @@ std::string differences(const Command& command, const Outcome& outcome) {
 struct Data {
   Data() {
     write_small_fashion_mnist(fashion, 600, 100);
-    for (const auto& [part, count] : {std::pair("train", 90), {"val", 20}}) {
-      for (int i = 0; i < count; ++i) {
-        const auto folder = images / part / (i % 2 == 0 ? "even" : "odd");
-        std::filesystem::create_directories(folder);
-        std::ofstream(folder / (std::to_string(i) + ".jpg"), std::ios::binary)
-            << (i == 7 ? "damaged" : jpeg_file(40 + i % 9, 36, static_cast<std::uint32_t>(i)));
-      }
-    }
+    write_even_odd_folders(images);
+    for (const char* part : {"train", "val"}) images.write(std::string(part) + "/odd/7.jpg", "damaged");
   }
   TemporaryFolder fashion, images;
 };

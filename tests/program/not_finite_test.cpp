@@ -1,8 +1,6 @@
 // A training image that makes losses infinite, and runs that go back to a checkpoint for it.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "support/image_files.h"
@@ -23,10 +21,8 @@ class NotFiniteRuns : public testing::Test {
         Image image = test_image(12, 12, static_cast<std::uint32_t>(i));
         const bool poisoned = part == "train" && i == 7;
         for (std::size_t k = 2; k < image.pixels.size(); k += 3) image.pixels[k] = poisoned ? 255 : 0;
-        const auto folder = data_ / part / (i % 2 == 0 ? "even" : "odd");
-        std::filesystem::create_directories(folder);
-        std::ofstream(folder / (std::to_string(i) + ".png"), std::ios::binary)
-            << as_text(encode_png(image.pixels, 12, 12, PNG_FORMAT_RGB));
+        data_.write(part + (i % 2 == 0 ? "/even/" : "/odd/") + std::to_string(i) + ".png",
+                    as_text(encode_png(image.pixels, 12, 12, PNG_FORMAT_RGB)));
       }
     }
   }

@@ -63,7 +63,7 @@ Words commands_of(const std::string& page) {
 class Pages : public testing::Test {
  protected:
   Pages() {
-    write_photographs(folder_ / "photos");
+    write_photographs(folder_, "photos");
     std::filesystem::copy(LOCKSTEP_SOURCE "/examples/data/iris/train.csv", folder_ / "iris.csv");
     std::filesystem::create_directory(folder_ / "bin");
     std::filesystem::create_symlink(LOCKSTEP_PROGRAM, folder_ / "bin/lockstep");

@@ -33,7 +33,7 @@ TEST(RecipeRuns, ATable) {
 
 TEST(RecipeRuns, Photographs) {
   const TemporaryFolder folder;
-  write_photographs(folder / "photos");
+  write_photographs(folder, "photos");
   const Outcome outcome = lockstep(0, words("train --dataset images --data-dir {}/photos --test-fraction 0.2 "
                                             "--image-size 64 --epochs 16 --run-dir none",
                                             folder));

@@ -36,19 +36,14 @@ wait
 class SlurmJob : public testing::TestWithParam<const char*> {
  protected:
   SlurmJob() {
-    for (const char* name : {"tree/launcher", "tree/build/release", "bin", "spool"}) {
-      fs::create_directories(folder_ / name);
-    }
+    for (const char* name : {"tree/launcher", "spool"}) fs::create_directories(folder_ / name);
     fs::copy(scripts, folder_ / "tree/launcher/slurm");
-    executable("tree/build/release/lockstep", "exit 1");
-    executable("bin/srun", fake_srun);
-    executable("bin/scontrol",
-               "[ $1 = requeue ] || { echo \"JobId=7 JobState=$STATE Reason=$REASON\"; exit; }\necho "
-               "\"scontrol $*\"");
-  }
-  void executable(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << "#!/bin/bash\n" << text << "\n";
-    fs::permissions(folder_ / name, fs::perms::owner_all);
+    folder_.write_script("tree/build/release/lockstep", "exit 1");
+    folder_.write_script("bin/srun", fake_srun);
+    folder_.write_script(
+        "bin/scontrol",
+        "[ $1 = requeue ] || { echo \"JobId=7 JobState=$STATE Reason=$REASON\"; exit; }\necho "
+        "\"scontrol $*\"");
   }
   /// Command of the job. A node of the job has 8 GPUs.
   Words job(const std::string& script, const Words& options, const Words& environment) const {
@@ -92,9 +87,9 @@ TEST_P(SlurmJob, EndsWithTheStatusOfTheRanks) {
 }
 
 TEST_P(SlurmJob, IsNotRequeuedIfARankThatWasEndedHidesAnError) {
-  executable("bin/srun",
-             "echo 'srun: error: n1: task 0: Exited with exit code 2' >&2\n"
-             "echo 'srun: error: n2: tasks 1-3: Exited with exit code 75' >&2\nexit 75");
+  folder_.write_script("bin/srun",
+                       "echo 'srun: error: n1: task 0: Exited with exit code 2' >&2\n"
+                       "echo 'srun: error: n2: tasks 1-3: Exited with exit code 75' >&2\nexit 75");
   const Outcome outcome = start({});
   EXPECT_EQ(outcome.status, 2) << outcome.err;
   EXPECT_EQ(count(outcome.out, "requeue"), 0);

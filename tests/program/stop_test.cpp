@@ -29,7 +29,7 @@ void expect_stopped(const Outcome& outcome, const std::string& reason) {
   EXPECT_EQ(count(outcome.err, "lockstep: stopped by "), 1) << outcome.err;
   const std::regex line("lockstep: stopped by " + reason + " at step \\d+; ");
   EXPECT_TRUE(std::regex_search(outcome.err, line)) << outcome.err;
-  EXPECT_EQ(outcome.err.find("lockstep: error"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(holds(outcome.err, "lockstep: error")) << outcome.err;
 }
 
 /// Time that mpirun gives the other ranks when one has ended with status 75; its default, in seconds.
@@ -186,7 +186,7 @@ TEST(Stop, ARunWhoseLockIsRemovedEndsWhereAnotherHasBegun) {
   EXPECT_EQ(outcome.status, 4) << outcome.err;
   const std::string holder = "/run is in use by process " + std::to_string(second.process()) + " on host ";
   EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
-  EXPECT_NE(outcome.err.find(holder), std::string::npos) << outcome.err;
+  expect_holds(outcome.err, holder);
   EXPECT_TRUE(std::filesystem::exists(folder / "run/lock")) << "it is the second run's";
   second.await_line("epoch ");
   kill(second.process(), SIGTERM);

@@ -10,11 +10,12 @@
 #include "run/sinks/metrics_sink.h"
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
+#include "support/text.h"
 
 namespace lockstep {
 namespace {
 
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using test::holds;
 
 /// Writes a run of two epochs of four steps to `run`.
 void write_run(const RunFolder& run) {
@@ -109,7 +110,7 @@ TEST(HtmlReport, HoldsCurvesAndTablesOfTheValidationSetWhereThereIsOne) {
   for (const char* part : {"<!DOCTYPE html>", "Loss", "Accuracy", "Learning rate", "Norm of the gradient",
                            "Training img/s", "<td>0.8125</td>", "xxh3:0123", "<th>lr</th><td>0.1</td>",
                            "<th>cpu</th><td>Zen</td>", "&lt;ring&gt;"}) {
-    EXPECT_TRUE(holds(html, part)) << part;
+    test::expect_holds(html, part);
   }
   for (const char* part :
        {"<ring>", "<script", "http:", "https:", "src=", "nan", "inf", "validation accuracy"}) {

@@ -15,8 +15,6 @@ namespace {
 TEST(RunFolder, ANewRunNeedsAnUnusedOne) {
   const TemporaryFolder folder;
   const RunFolder record(folder / "a"), checkpoints(folder / "b");
-  std::filesystem::create_directories(record.path());
-  std::filesystem::create_directories(checkpoints.checkpoints() / "step-00000001");
   folder.write("a/metrics.jsonl", "");
   folder.write("b/checkpoints/step-00000001/MANIFEST", "");
   for (const auto& [run, reason] :
@@ -76,10 +74,7 @@ TEST(RunFolder, SurveyFindsRecordAndCheckpoints) {
   EXPECT_TRUE(run.survey().exists);
   EXPECT_FALSE(run.survey().used);
   EXPECT_TRUE(run.survey().checkpoints.empty());
-  const auto add = [&](const std::string& name) {
-    std::filesystem::create_directories(run.checkpoints() / name);
-    folder.write("checkpoints/" + name + "/MANIFEST", "");
-  };
+  const auto add = [&](const std::string& name) { folder.write("checkpoints/" + name + "/MANIFEST", ""); };
   for (const char* name : {"step-00000500", "step-00001000", "step-100000000", ".step-200000000.a1b2c3d4.tmp",
                            "step-200000000.a1b2c3d4.tmp", "step-200000000.a1b2c3d4.aside", "step-", "step-x",
                            "other-300000000"}) {
@@ -130,9 +125,7 @@ TEST(RunFolder, OfANewRunHasTheNumberAfterTheLargest) {
   std::filesystem::remove(runs / "m-d-1");
   EXPECT_EQ(new_run_folder(runs, "m-d"), runs / "m-d-3") << "resume auto takes the largest number";
   EXPECT_EQ(latest_run_folder(runs, "m-d"), runs / "m-d-3");
-  const std::filesystem::path checkpoint = runs / "m-d-2/checkpoints/step-00000001";
-  std::filesystem::create_directories(checkpoint);
-  write_text_file(checkpoint / "MANIFEST", "");
+  folder.write("runs/m-d-2/checkpoints/step-00000001/MANIFEST", "");
   EXPECT_EQ(latest_run_folder(runs, "m-d"), runs / "m-d-2") << "the newest one with a checkpoint";
 }
 

@@ -16,6 +16,7 @@
 #include "run/sinks/progress_text.h"
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
+#include "support/text.h"
 
 namespace lockstep {
 namespace {
@@ -103,8 +104,7 @@ TEST(ConsoleSink, Lines) {
   EXPECT_TRUE(epoch_line(epoch, SampleKind::row).ends_with("  25974 rows/s"));
   EpochReport validated = epoch;
   validated.validation = {.loss = 0.6, .accuracy = 0.78};
-  EXPECT_NE(epoch_line(validated).find("0.7590  val loss 0.6000  val acc 0.7800  test loss 0.6120"),
-            std::string::npos);
+  test::expect_holds(epoch_line(validated), "0.7590  val loss 0.6000  val acc 0.7800  test loss 0.6120");
   EXPECT_EQ(end_line(end), "digest xxh3:00112233445566778899aabbccddeeff");
   EXPECT_EQ(end_line({.digest = "xxh3:00", .note = "ring: depends on the number of ranks"}),
             "digest xxh3:00 (ring: depends on the number of ranks)");
@@ -131,11 +131,7 @@ TEST(ProgressSink, TenTimesASecondAndClearedBeforeOtherLines) {
     sink.on_event(epoch);
     sink.on_event(epoch);
   });
-  std::size_t lines = 0;
-  for (std::size_t at = text.find("epoch 1/10"); at != std::string::npos;
-       at = text.find("epoch 1/10", at + 1))
-    ++lines;
-  EXPECT_EQ(lines, 10U);
+  EXPECT_EQ(test::count(text, "epoch 1/10"), 10);
   EXPECT_TRUE(text.ends_with("left\r\x1b[K"));
 }
 
@@ -207,7 +203,7 @@ TEST(LogSink, NormOfTheGradientWhereItIsComputed) {
   StepReport clipped = step;
   clipped.gradient_norm = 1.23456;
   sink.on_event(clipped);
-  EXPECT_NE(text.find("  lr 0.2  gradient norm 1.235  23273 img/s"), std::string::npos) << text;
+  test::expect_holds(text, "  lr 0.2  gradient norm 1.235  23273 img/s");
 }
 
 TEST(LogSink, RunsShorterThanAPeriodHaveNoLines) {
@@ -280,9 +276,8 @@ TEST(Metrics, NumbersAreValidJson) {
   EpochReport validated = epoch;
   validated.test.loss = NAN;
   validated.validation = {.loss = 0.6, .accuracy = 0.78};
-  EXPECT_NE(
-      line_of(validated).find(R"("validation_loss":0.6,"validation_accuracy":0.78,"validation_left_out":0,)"),
-      std::string::npos);
+  test::expect_holds(line_of(validated),
+                     R"("validation_loss":0.6,"validation_accuracy":0.78,"validation_left_out":0,)");
   EXPECT_TRUE(nlohmann::json::parse(line_of(validated))["test_loss"].is_null());
   const EndReport quoted{.digest = "a\"b", .note = "c\nd"};
   EXPECT_EQ(nlohmann::json::parse(line_of(quoted))["note"], "c\nd");
@@ -328,7 +323,7 @@ TEST(MetricsSink, LogIntervalLeavesStepsOut) {
   sink.flush();
   const std::string text = contents(file);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
-  EXPECT_NE(text.find("\"step\":20,"), std::string::npos);
+  test::expect_holds(text, "\"step\":20,");
 }
 
 TEST(Recorder, FlushesItsSinks) {

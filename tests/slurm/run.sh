@@ -14,32 +14,10 @@ source "$here/cluster.sh"
 # shellcheck source=tests/support/run_case.sh
 source "$here/../support/run_case.sh"
 root=$(dirname "$(dirname "$here")")
-launcher=$root/build/release/lockstep-run
 steps_an_epoch=8
 
-say() { printf '%s\n' "$*"; }
-die() {
-  printf 'run.sh: error: %s\n' "$2" >&2
-  exit "$1"
-}
-# A case ends at the first thing that is not as expected.
-wrong() {
-  say "  $*" >&2
-  exit 1
-}
-
-# await SECONDS COMMAND...: waits until the command succeeds.
-await() {
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    ((SECONDS < end)) || wrong "in vain: $* (job $job: $(field JobState), $(field Reason), restarts $(field Restarts))"
-    sleep 0.1  # between two questions
-  done
-}
-
-# equal WHAT ACTUAL EXPECTED
-equal() { [[ $2 == "$3" ]] || wrong "$1: $2 instead of $3"; }
+# Prints the job's state, for `await`.
+state() { say "job $job: $(field JobState), $(field Reason), restarts $(field Restarts)"; }
 
 # ---- jobs
 
@@ -106,6 +84,19 @@ complete() {
     awk '$1 == 1' | wc -l)" "$steps"
 }
 endless=1000000
+# begin OPTION... SCRIPT: starts a run without end, and waits until it trains.
+begin() {
+  configure "$endless"
+  submit "$@" --config run.cfg
+  await 60 trains
+}
+# is_continued [SECONDS]: the job is restarted once, and the run is complete.
+is_continued() {
+  await "${1:-60}" restarted 1
+  finish_soon
+  ends_as COMPLETED 0 1
+  complete
+}
 
 # ---- cases
 
@@ -145,9 +136,7 @@ wrong_mpi() { # processes that MPI cannot connect: one line; a lone one needs no
 }
 
 cancel() { # scancel: the ranks save, the job is not revived, and can be continued by hand
-  configure "$endless"
-  submit launcher/slurm/train.sbatch --config run.cfg
-  await 60 trains
+  begin launcher/slurm/train.sbatch
   scancel "$job"
   await 90 is_over
   equal "job $job" "$(field JobState) restarts $(field Restarts)" "CANCELLED restarts 0"
@@ -159,9 +148,7 @@ cancel() { # scancel: the ranks save, the job is not revived, and can be continu
 }
 
 stop_by_user() { # SIGTERM to the script: a checkpoint, status 75, no requeue
-  configure "$endless"
-  submit launcher/slurm/train.sbatch --config run.cfg
-  await 60 trains
+  begin launcher/slurm/train.sbatch
   scancel --batch --signal=TERM "$job"
   ends_as FAILED 75 0
   log_has 'status 75; the job is not requeued: its script was asked to end'
@@ -172,61 +159,42 @@ time_limit() { # a signal before the limit: requeue
   submit --time=1 launcher/slurm/train.sbatch --config run.cfg
   await 100 restarted 1
   log_has "lockstep: stopped by SIGUSR1 .*at step $(newest_step);"
-  finish_soon
-  ends_as COMPLETED 0 1
+  is_continued
   log_has "lockstep-srun: status 75; requeuing the job"
-  complete
 }
 
 time_limit_without_signal() { # Slurm ends the ranks itself; they save within KillWait
   configure "$endless"
   submit --time=1 --signal=CONT@1 launcher/slurm/train.sbatch --config run.cfg
-  await 150 restarted 1
-  finish_soon
-  ends_as COMPLETED 0 1
-  complete
+  is_continued 150
 }
 
 lose_other_node() { # the ranks end before Slurm notices; the job continues on the node that remains
-  configure "$endless"
-  submit launcher/slurm/preemptible.sbatch --config run.cfg
-  await 60 trains
+  begin launcher/slurm/preemptible.sbatch
   equal "nodes" "$(field NumNodes)" 2
   lose_node n2
-  await 60 restarted 1
-  finish_soon
-  ends_as COMPLETED 0 1
+  is_continued
   equal "nodes" "$(field NodeList)" n1
-  complete
   start_node n2
 }
 
 lose_batch_node() { # Slurm itself requeues
-  configure "$endless"
-  submit launcher/slurm/preemptible.sbatch --config run.cfg
-  await 60 trains
+  begin launcher/slurm/preemptible.sbatch
   equal "nodes" "$(field NumNodes) $(field BatchHost)" "2 n1"
   lose_node n1
-  await 60 restarted 1
-  finish_soon
-  ends_as COMPLETED 0 1
+  is_continued
   equal "nodes" "$(field NodeList)" n2
-  complete
   start_node n1
 }
 
 preempt() { # PARTITION
   local urgent
-  configure "$endless"
-  submit --partition="$1" launcher/slurm/preemptible.sbatch --config run.cfg
-  await 60 trains
+  begin --partition="$1" launcher/slurm/preemptible.sbatch
   urgent=$(sbatch --parsable --partition=urgent --nodes=2 --exclusive --output=/dev/null --wrap "sleep 1")
   await 60 restarted 1
   await 30 has_left_nodes
   log_has "lockstep: stopped by SIG(TERM|USR1) .*at step $(newest_step);"
-  finish_soon
-  ends_as COMPLETED 0 1
-  complete
+  is_continued
   job=$urgent
   ends_as COMPLETED 0 0
 }
@@ -234,15 +202,11 @@ preempt_at_once() { preempt batch; }
 preempt_with_grace() { preempt grace; }
 
 requeue_by_hand() { # scontrol requeue
-  configure "$endless"
-  submit launcher/slurm/train.sbatch --config run.cfg
-  await 60 trains
+  begin launcher/slurm/train.sbatch
   scontrol requeue "$job"
   await 60 restarted 1
   await 30 has_left_nodes
-  finish_soon
-  ends_as COMPLETED 0 1
-  complete
+  is_continued
 }
 
 requeue_exit() { # the administrator's setting, with plain srun
@@ -253,10 +217,7 @@ requeue_exit() { # the administrator's setting, with plain srun
     --wrap "srun --mpi=pmix $program train --config run.cfg --run-dir runs/slurm-\$SLURM_JOB_ID --resume auto"
   await 60 trains
   scancel --signal=TERM "$job"
-  await 60 restarted 1
-  finish_soon
-  ends_as COMPLETED 0 1
-  complete
+  is_continued
   sed -i '/^RequeueExit/d' "$SLURM_CONF"
   scontrol reconfigure
 }
@@ -266,14 +227,9 @@ ranks() { grep -lsz "^SLURM_JOB_ID=$job$" /proc/[0-9]*/environ | cut -d / -f 3 |
 done; }
 
 kill_rank() { # a rank is killed on a healthy node
-  configure "$endless"
-  submit launcher/slurm/train.sbatch --config run.cfg
-  await 60 trains
+  begin launcher/slurm/train.sbatch
   kill -KILL "$(ranks | tail -n 1)"
-  await 60 restarted 1
-  finish_soon
-  ends_as COMPLETED 0 1
-  complete
+  is_continued
 }
 
 restart_changes_nothing() { # usage
@@ -296,10 +252,8 @@ bounded() { # two failures without a new checkpoint, and --max-requeues
 
 chain() { # an array whose elements run one after the other; nothing is requeued
   local first
-  configure "$endless"
-  submit --array=1-3%1 --no-requeue --output=lockstep-%A.out launcher/slurm/preemptible.sbatch --config run.cfg
+  begin --array=1-3%1 --no-requeue --output=lockstep-%A.out launcher/slurm/preemptible.sbatch
   first=$job
-  await 60 trains
   scontrol hold "${first}_2" "${first}_3"
   scancel --signal=TERM "${first}_1"
   job=${first}_1
@@ -361,33 +315,15 @@ cases=(sizes mpirun_in_job wrong_mpi cancel stop_by_user time_limit time_limit_w
 
 # ---- main
 
-chosen=()
-while [[ $# -gt 0 ]]; do
-  case $1 in
-    -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0" | sed '$d' && exit 0 ;;
-    --list) printf '%s\n' "${cases[@]}" && exit 0 ;;
-    --program) launcher=${2:-} && shift ;;
-    -*) die 2 "unknown option $1 (see --help)" ;;
-    *)
-      [[ " ${cases[*]} " == *" $1 "* ]] || die 2 "no case $1 (see --list)"
-      chosen+=("$1")
-      ;;
-  esac
-  shift
-done
-[[ ${#chosen[@]} -gt 0 ]] || chosen=("${cases[@]}")
-
-for needed in slurmctld slurmd sbatch munged mungekey; do
-  if ! PATH=$PATH:/usr/sbin command -v "$needed" >/dev/null; then
-    say "skipped: no $needed; apt-get install --no-install-recommends slurmctld slurmd slurm-client munge"
-    exit 77
-  fi
-done
+choose_cases --program "$@"
+launcher=${value:-$root/build/release/lockstep-run}
 PATH=$PATH:/usr/sbin
-if ! "${node_command[@]}" true 2>/dev/null; then
-  say "skipped: this system permits no mount namespaces (unshare --mount), and each node needs a /dev/shm of its own"
-  exit 77
-fi
+for needed in slurmctld slurmd sbatch munged mungekey; do
+  command -v "$needed" >/dev/null ||
+    skip "no $needed; apt-get install --no-install-recommends slurmctld slurmd slurm-client munge"
+done
+"${node_command[@]}" true 2>/dev/null ||
+  skip "this system permits no mount namespaces (unshare --mount), and each node needs a /dev/shm of its own"
 [[ -x $launcher ]] || die 4 "no program $launcher; build it: cmake --preset release && cmake --build --preset release"
 program=$(dirname "$(readlink -f "$launcher")")/lockstep
 
@@ -417,26 +353,16 @@ export SLURM_CONF LOCKSTEP_DEVICE=cpu LOCKSTEP_THREADS=1 OMPI_MCA_btl_tcp_if_inc
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 start_cluster "$work/cluster" || die 4 "no private Slurm: $(tail -n 3 "$work"/cluster/*.out "$work"/cluster/*.log)"
 
-passed=0
-for name in "${chosen[@]}"; do
-  started=$SECONDS
-  printf '%-28s' "$name"
-  run_case "$name" "$work/$name.err"
-  # The nodes of a case that failed are made as new, since its job may still hold them.
-  if ((case_status == 0)); then
-    passed=$((passed + 1))
-    printf '%4d s\n' $((SECONDS - started))
-  else
-    printf '%4d s  FAILED\n' $((SECONDS - started))
-    cat "$work/$name.err"
-    for log in lockstep-*.out; do
-      [[ $log -nt $work/run.cfg ]] || continue
-      grep -vE '^(epoch|srun: cluster) ' "$log" | tail -n 20 | sed "s/^/  $log: /"
-    done
-    stop_cluster
-    rm -rf lockstep-*.out runs
-    start_cluster "$work/cluster-$name" || die 4 "no private Slurm after a failure"
-  fi
-done
-say "$passed of ${#chosen[@]} passed"
-((passed == ${#chosen[@]}))
+# The nodes of a case that failed are made as new, since its job may still hold them.
+after_case() {
+  local log
+  ((case_status != 0)) || return 0
+  for log in lockstep-*.out; do
+    [[ $log -nt $work/run.cfg ]] || continue
+    grep -vE '^(epoch|srun: cluster) ' "$log" | tail -n 20 | sed "s/^/  $log: /"
+  done
+  stop_cluster
+  rm -rf lockstep-*.out runs
+  start_cluster "$work/cluster-$1" || die 4 "no private Slurm after a failure"
+}
+run_cases

@@ -8,6 +8,7 @@
 
 #include "core/random/philox.h"
 #include "data/image/jpeg.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 
@@ -31,6 +32,16 @@ inline std::string as_text(const std::vector<std::uint8_t>& bytes) { return {byt
 
 inline std::string jpeg_file(int width, int height, std::uint32_t seed, int channels = 3) {
   return as_text(encode_jpeg(test_image(width, height, seed, channels), 90));
+}
+
+/// Writes 90 images into train/ and 20 into val/, each into folders "even" and "odd".
+inline void write_even_odd_folders(const TemporaryFolder& folder) {
+  for (const auto& [part, count] : {std::pair<std::string, int>("train", 90), {"val", 20}}) {
+    for (int i = 0; i < count; ++i) {
+      folder.write(part + (i % 2 == 0 ? "/even/" : "/odd/") + std::to_string(i) + ".jpg",
+                   jpeg_file(40 + i % 9, 36, static_cast<std::uint32_t>(i)));
+    }
+  }
 }
 
 inline std::vector<std::uint8_t> encode_png(const std::vector<std::uint8_t>& pixels, int width, int height,

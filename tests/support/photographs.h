@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "core/random/philox.h"
@@ -114,12 +112,11 @@ class Photograph {
   std::uint32_t used_ = 0;
 };
 
-/// Writes 300 photographs of three classes into folders of their names: 160, 90 and 50. Two more files are
-/// broken: bricks/truncated.jpg and pebbles/text.jpg.
-inline void write_photographs(const std::filesystem::path& folder) {
+/// Writes 300 photographs of three classes into folders of their names in `folder`: 160, 90 and 50. Two more
+/// files are broken: bricks/truncated.jpg and pebbles/text.jpg.
+inline void write_photographs(const TemporaryFolder& home, const std::string& folder) {
   const auto write = [&](const std::string& name, const std::string& bytes) {
-    std::filesystem::create_directories((folder / name).parent_path());
-    std::ofstream(folder / name, std::ios::binary) << bytes;
+    home.write(folder + "/" + name, bytes);
   };
   struct Part {
     Photograph::Class kind;

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "core/random/philox.h"
 #include "lockstep/dataset.h"
+#include "lockstep/error.h"
 #include "lockstep/world.h"
 
 namespace lockstep::test {
@@ -21,6 +23,8 @@ class Synthetic : public Dataset {
   /// Changes the bytes of a sample whenever it is read, or throws.
   std::function<void(std::uint64_t id, std::vector<std::uint8_t>& bytes)> change;
   Encoding kind = Encoding::pixels;
+  std::vector<std::string> names;  ///< of classes; empty: Dataset's
+  std::string sample_word;         ///< in names of samples, before their numbers; empty: Dataset's names
 
   Synthetic(std::uint64_t size, Shape shape, int classes) : shape_(shape), classes_(classes) {
     for (std::uint64_t id = 0; id < size; ++id) {
@@ -43,6 +47,16 @@ class Synthetic : public Dataset {
       for (int k = 0; task == Task::multilabel && k < classes_; ++k) targets_.push_back(k <= label ? 1 : 0);
     }
   }
+  /// This data set, in which samples of `which` cannot be read: "sample N: damaged".
+  Synthetic damaged(const std::function<bool(std::uint64_t id)>& which,
+                    Category reason = Category::data) const {
+    Synthetic set = *this;
+    set.change = [which, reason, change = change](std::uint64_t id, std::vector<std::uint8_t>& bytes) {
+      if (which(id)) throw Error(reason, "sample " + std::to_string(id) + ": damaged");
+      if (change) change(id, bytes);
+    };
+    return set;
+  }
   Task task() const override { return task_; }
   TargetScale target_scale() const override {
     return task_ == Task::regression ? TargetScale{.mean = 10.0, .deviation = 2.0} : TargetScale();
@@ -64,6 +78,12 @@ class Synthetic : public Dataset {
     return buffer;
   }
   int label(std::uint64_t id) const override { return labels_[id]; }
+  std::vector<std::string> class_names() const override {
+    return names.empty() ? Dataset::class_names() : names;
+  }
+  std::string sample_name(std::uint64_t id) const override {
+    return sample_word.empty() ? Dataset::sample_name(id) : sample_word + std::to_string(id);
+  }
 
  private:
   Shape shape_;

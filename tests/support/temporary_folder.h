@@ -30,10 +30,17 @@ class TemporaryFolder {
   const std::filesystem::path& path() const { return path_; }
   std::string string() const { return path_.string(); }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  /// Writes a file, into a folder that is made if it is missing. Returns its path.
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary)
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return path_ / name;
+  }
+  /// Writes a script of bash that can be run.
+  void write_script(const std::string& name, const std::string& text) const {
+    std::filesystem::permissions(write(name, "#!/bin/bash\n" + text + "\n"),
+                                 std::filesystem::perms::owner_all);
   }
   /// Names of the folder's entries, ascending.
   std::vector<std::string> names() const {

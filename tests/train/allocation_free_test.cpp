@@ -59,7 +59,6 @@ INSTANTIATE_TEST_SUITE_P(Rules, AllocationFree,
                          [](const auto& instance) { return instance.param.name; });
 TEST_P(AllocationFree, TheStepAfterTheFirstEpoch) {
   for (const int threads : {1, 2}) {
-    const auto network = small_network();
     TrainerOptions chosen = options();
     chosen.optimizer = GetParam();
     chosen.learning_rate = 0.001F;
@@ -68,7 +67,7 @@ TEST_P(AllocationFree, TheStepAfterTheFirstEpoch) {
     chosen.execution.threads = threads;
     chosen.execution.shares = ShareRule::equal;  // decisions on shares, some times a second, may allocate
     if (threads == 2) chosen = augmented(chosen);
-    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+    Trainer trainer = small_trainer(chosen);
     for (std::uint64_t i = 0; i < trainer.steps_per_epoch(); ++i) {
       trainer.steps(1);
     }

@@ -43,8 +43,7 @@ struct CheckpointedRun {
 
   void train(const TemporaryFolder& folder, const TrainerOptions& chosen,
              const CheckpointOptions& checkpoints) {
-    const auto network = small_network();
-    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+    Trainer trainer = small_trainer(chosen);
     trainer.act = act;
     trainer.on_event = observer([&](const StepReport& step) { on_step(step.step); },
                                 [&](const CheckpointReport& report) {
@@ -100,9 +99,8 @@ TEST(Checkpointer, TheBestCheckpointStaysUntilThatOfABetterEpochIsWritten) {
 
 TEST(Checkpointer, ARunThatWasStoppedInItsLastEvaluationHasNothingToDoAfterTheNextOne) {
   const TemporaryFolder folder;
-  const auto network = small_network();
   const auto had_nothing_to_do = [&](bool stops) {
-    Trainer trainer(world(), *network, train_set(), test_set(), with_epochs(2));
+    Trainer trainer = small_trainer(with_epochs(2));
     trainer.ask = [&] { return stops && trainer.step() == 10 ? Request::stop : Request::none; };
     if (!stops) trainer.resume(folder / "step-00000010");
     const bool done = trainer.done();
@@ -118,8 +116,7 @@ TEST(Checkpointer, ARunThatWasStoppedInItsLastEvaluationHasNothingToDoAfterTheNe
 
 TEST(Checkpointer, WhatHasToBeOnTheDiskBeforeACheckpointCanBeWritten) {
   const TemporaryFolder folder;
-  const auto network = small_network();
-  Trainer trainer(world(), *network, train_set(), test_set(), with_epochs(2));
+  Trainer trainer = small_trainer(with_epochs(2));
   std::vector<std::size_t> checkpoints;
   trainer.before_checkpoint = [&] { checkpoints.push_back(folder.names().size()); };
   trainer.write_checkpoints(folder.path(), {.every = {}});
@@ -129,8 +126,7 @@ TEST(Checkpointer, WhatHasToBeOnTheDiskBeforeACheckpointCanBeWritten) {
 
 TEST(Checkpointer, AStopWithoutACheckpointIsAnErrorThatNamesTheOneBefore) {
   const TemporaryFolder folder;
-  const auto network = small_network();
-  Trainer trainer(world(), *network, train_set(), test_set(), with_epochs(2));
+  Trainer trainer = small_trainer(with_epochs(2));
   trainer.ask = [&] { return trainer.step() == 7 ? Request::stop : Request::none; };
   trainer.write_checkpoints(folder.path(), {.every = {}});
   TestFiles disk(system_files(), [](const FileCall& call) {
@@ -147,7 +143,6 @@ TEST(Checkpointer, AStopWithoutACheckpointIsAnErrorThatNamesTheOneBefore) {
 /// An epoch is evaluated where the run ends within it, even if it did not end there before.
 TEST(Checkpointer, TheNumberOfStepsMayChange) {
   const TemporaryFolder folder;
-  const auto network = small_network();
   struct Resumed {
     int epochs_before;
     std::vector<int> evaluated;
@@ -156,7 +151,7 @@ TEST(Checkpointer, TheNumberOfStepsMayChange) {
   const auto train = [&](std::uint64_t max_steps, const char* from) {
     TrainerOptions chosen = with_epochs(2);
     chosen.max_steps = max_steps;
-    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+    Trainer trainer = small_trainer(chosen);
     if (*from != '\0') trainer.resume(folder / from);
     Resumed result{.epochs_before = trainer.epochs(), .evaluated = {}};
     trainer.on_event = observer([&](const EpochReport& report) { result.evaluated.push_back(report.epoch); });

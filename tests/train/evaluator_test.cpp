@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "graph/graph.h"
-#include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "train/label_results.h"
 #include "train/predictions.h"
@@ -16,11 +15,11 @@ class Evaluators : public testing::Test {
  protected:
   Evaluators()
       : session_(world(), find_placement(world(), execution_, Reduce::canonical), execution_),
-        layout_(layout_arena(network_->parameters())),
-        graph_(
-            session_.backend().compile(build_graph(*network_), layout_, {.samples = 8, .training = false})),
+        layout_(layout_arena(small_network().parameters())),
+        graph_(session_.backend().compile(build_graph(small_network()), layout_,
+                                          {.samples = 8, .training = false})),
         parameters_(session_.device().allocate(layout_.elements * sizeof(float))) {
-    initialize_parameters(network_->parameters(), layout_, 0, parameters_.floats().data());
+    initialize_parameters(small_network().parameters(), layout_, 0, parameters_.floats().data());
   }
 
   Evaluator make(std::uint64_t rounds) {
@@ -28,7 +27,6 @@ class Evaluators : public testing::Test {
   }
 
   ExecutionOptions execution_{.threads = 2};
-  std::unique_ptr<Network> network_ = small_network();
   Session session_;
   ArenaLayout layout_;
   std::unique_ptr<CompiledGraph> graph_;
@@ -53,7 +51,7 @@ TEST_F(Evaluators, RoundsDoNotChangeTheResult) {
 TEST_F(Evaluators, ConfusionCountsEachSampleOnce) {
   const Evaluation without = make(1).run();
   EXPECT_TRUE(without.confusion.empty());
-  const auto classes = static_cast<std::size_t>(network_->classes());
+  const auto classes = static_cast<std::size_t>(small_network().classes());
   for (const std::uint64_t rounds : {1U, 3U}) {
     Evaluator evaluator = make(rounds);
     evaluator.count_confusion(classes);
@@ -76,13 +74,9 @@ TEST_F(Evaluators, ConfusionCountsEachSampleOnce) {
 /// The last micro-batch has five samples, and none of the third one can be read.
 TEST(Evaluation, LabelsAreThoseOfTheSamplesThatCanBeRead) {
   const auto is_bad = [](std::uint64_t id) { return id == 0 || id == 9 || id == 76 || id / 8 == 2; };
-  Synthetic dataset(77, {1, 12, 12}, 4);
+  Synthetic dataset = test_set().damaged(is_bad);
   dataset.set_task(Task::multilabel);
-  dataset.change = [&](std::uint64_t id, std::vector<std::uint8_t>& /*bytes*/) {
-    if (is_bad(id)) throw Error(Category::data, "damaged");
-  };
-  const auto network = small_network();
-  const Predicted predicted(world(), *network, dataset, in_micro_batches_of(8));
+  const Predicted predicted(world(), small_network(), dataset, in_micro_batches_of(8));
   std::vector<float> outputs, targets;
   for (std::uint64_t id = 0; id < dataset.size(); ++id) {
     if (is_bad(id)) continue;
@@ -91,7 +85,7 @@ TEST(Evaluation, LabelsAreThoseOfTheSamplesThatCanBeRead) {
   }
   const std::vector<LabelResult> expected = label_results(outputs, targets, 4);
   for (const int threads : {1, 3}) {
-    const Evaluation found = evaluate(world(), *network, first_values(*network), dataset,
+    const Evaluation found = evaluate(world(), small_network(), first_values(small_network()), dataset,
                                       in_micro_batches_of(8, {.threads = threads}));
     EXPECT_EQ(found.skipped, 11U);
     ASSERT_EQ(found.labels.size(), 4U);
@@ -106,7 +100,7 @@ TEST(Evaluation, LabelsAreThoseOfTheSamplesThatCanBeRead) {
 }
 
 TEST_F(Evaluators, RoundsFollowFromTheWork) {
-  EXPECT_EQ(evaluation_rounds(session_, *network_, 77, 8), 1U);
+  EXPECT_EQ(evaluation_rounds(session_, small_network(), 77, 8), 1U);
   const auto resnet50 = make_model("resnet50", {3, 224, 224}, 1000);  // 4.1e9 multiply-adds an image
   EXPECT_NEAR(static_cast<double>(evaluation_rounds(session_, *resnet50, 50000, 2)), 10225.0, 100.0);
   EXPECT_EQ(evaluation_rounds(session_, *resnet50, 50000, 64), 782U);  // at most one leaf each

@@ -12,7 +12,6 @@ namespace lockstep::test {
 
 /// Parts of a run of the small network, up to its steps.
 struct Phases {
-  std::unique_ptr<Network> network = small_network();
   Placement placement;
   Run run;
   Session session;
@@ -22,9 +21,9 @@ struct Phases {
 
   Phases(const World& world, const TrainerOptions& chosen)
       : placement(find_placement(world, chosen.execution, chosen.reduce)),
-        run(check_run(world, placement, *network, train_set(), test_set(), chosen)),
+        run(check_run(world, placement, small_network(), train_set(), test_set(), chosen)),
         session(world, placement, run.options.execution),
-        graph(session.backend().compile(build_graph(*network), run.layout,
+        graph(session.backend().compile(build_graph(small_network()), run.layout,
                                         {.samples = static_cast<int>(run.micro_batch())})),
         state(session, run),
         steps(session, run, *graph, state) {}

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "lockstep/error.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {
@@ -115,13 +115,9 @@ INSTANTIATE_TEST_SUITE_P(Table, Placements, testing::ValuesIn(cases()),
                          [](const auto& instance) { return instance.param.name; });
 
 std::string refusal(const std::vector<RankFacts>& ranks, std::size_t own) {
-  try {
-    place({ranks, own}, Transport::automatic, Reduce::canonical);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::resource);
-    return error.what();
-  }
-  return {};
+  const auto error = error_of([&] { place({ranks, own}, Transport::automatic, Reduce::canonical); });
+  EXPECT_TRUE(!error || error->category() == Category::resource);
+  return error ? error->what() : "";
 }
 
 TEST(Placement, RefusesOnTheRankThatHasNoGpuOfItsOwn) {

@@ -34,12 +34,12 @@ TEST(Predictor, GivesTheOutputsThatAnEvaluationMeasures) {
 
 TEST(Predictor, HasTheSameBitsForAnyThreadsAndMicroBatches) {
   const Synthetic many(1001, {1, 12, 12}, 4);
-  const auto network = small_network();
-  const Predicted expected(world(), *network, many, in_micro_batches_of(64));
+  const Predicted expected(world(), small_network(), many, in_micro_batches_of(64));
   ASSERT_EQ(expected.samples, 1001U);
   for (const int samples : {2, 16}) {
     for (const int threads : {1, 2, 3}) {
-      const Predicted found(world(), *network, many, in_micro_batches_of(samples, {.threads = threads}));
+      const Predicted found(world(), small_network(), many,
+                            in_micro_batches_of(samples, {.threads = threads}));
       EXPECT_EQ(found.values, expected.values) << samples << " samples, " << threads << " threads";
       EXPECT_EQ(found.blocks > 1, samples == 2) << "a block has at most 100 leaves for each thread";
     }
@@ -47,17 +47,14 @@ TEST(Predictor, HasTheSameBitsForAnyThreadsAndMicroBatches) {
 }
 
 TEST(Predictor, SamplesThatCannotBeReadKeepTheirPlaces) {
-  const auto network = small_network();
-  Synthetic some(40, {1, 12, 12}, 4);
+  const auto is_bad = [](std::uint64_t id) { return id % 3 == 0 || id > 30; };
+  const Synthetic all(40, {1, 12, 12}, 4), some = all.damaged(is_bad);
   EvaluationOptions options = in_micro_batches_of(8, {.threads = 2});
-  const Predicted whole(world(), *network, some, options);
-  some.change = [](std::uint64_t id, std::vector<std::uint8_t>& /*pixels*/) {
-    if (id % 3 == 0 || id > 30) throw Error(Category::data, "sample " + std::to_string(id) + ": damaged");
-  };
-  const Predicted found(world(), *network, some, options);
+  const Predicted whole(world(), small_network(), all, options);
+  const Predicted found(world(), small_network(), some, options);
   std::vector<std::uint64_t> unreadable;
   for (std::uint64_t id = 0; id < 40; ++id) {
-    if (id % 3 == 0 || id > 30) {
+    if (is_bad(id)) {
       unreadable.push_back(id);
     } else {
       EXPECT_TRUE(std::ranges::equal(found.of(id), whole.of(id))) << id;
@@ -66,13 +63,12 @@ TEST(Predictor, SamplesThatCannotBeReadKeepTheirPlaces) {
   EXPECT_EQ(found.unreadable, unreadable);
   EXPECT_EQ(found.reasons[1], "sample 3: damaged");
   options.input.strict = true;
-  expect_error(Category::data, {": damaged"}, [&] { Predicted(world(), *network, some, options); });
+  expect_error(Category::data, {": damaged"}, [&] { Predicted(world(), small_network(), some, options); });
 }
 
 TEST(Predictor, PassesOnErrorsOfItsCaller) {
-  const auto network = small_network();
   expect_error(Category::resource, {"disk full"}, [&] {
-    predict(world(), *network, first_values(*network), test_set(), in_micro_batches_of(8),
+    predict(world(), small_network(), first_values(small_network()), test_set(), in_micro_batches_of(8),
             [](const OutputBlock&) { throw Error(Category::resource, "disk full"); });
   });
 }

@@ -21,7 +21,7 @@ inline const Synthetic& test_set() {
 }
 
 /// Network with branches, an addition, and all fused and unfused forms that small images allow.
-inline std::unique_ptr<Network> small_network(int outputs = 4) {
+inline std::unique_ptr<Network> make_small_network(int outputs = 4) {
   auto network = std::make_unique<Network>(Shape{1, 12, 12});
   Value x = relu(conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1}));
   x = x + conv2d(relu(conv2d(x, {.channels = 6, .kernel = 3, .padding = 1})),
@@ -31,6 +31,11 @@ inline std::unique_ptr<Network> small_network(int outputs = 4) {
   x = relu(linear(flatten(x), 21));
   network->output(linear(x, outputs));
   return network;
+}
+
+inline const Network& small_network() {
+  static const std::unique_ptr<Network> network = make_small_network();
+  return *network;
 }
 
 /// Network with running statistics.
@@ -62,6 +67,11 @@ inline TrainerOptions augmented(TrainerOptions chosen) {
   return chosen;
 }
 
+inline Trainer small_trainer(const TrainerOptions& chosen, const Dataset& training = train_set(),
+                             const Dataset& testing = test_set()) {
+  return Trainer(world(), small_network(), training, testing, chosen);
+}
+
 /// Reports and digest of a run that has ended.
 struct FinishedRun {
   std::vector<StepReport> steps;
@@ -69,7 +79,7 @@ struct FinishedRun {
   std::string digest;
 };
 
-inline FinishedRun train(const TrainerOptions& chosen, const Network& network = *small_network(),
+inline FinishedRun train(const TrainerOptions& chosen, const Network& network = small_network(),
                          const Dataset& training = train_set(), const Dataset& testing = test_set()) {
   FinishedRun run;
   Trainer trainer(world(), network, training, testing, chosen);

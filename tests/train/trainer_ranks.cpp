@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "lockstep/error.h"
 #include "lockstep/sampler.h"
 #include "lockstep/trainer.h"
+#include "support/expect_error.h"
 #include "support/ranks_test.h"
 #include "train/evaluator.h"
 #include "train/loop/epoch_loop.h"
@@ -48,8 +48,7 @@ struct AskedRun {
 
   AskedRun(const World& world, int asking, const std::set<std::uint64_t>& checkpoints,
            const std::set<std::uint64_t>& stops, const TrainerOptions& chosen = options()) {
-    const auto network = test::small_network();
-    Trainer trainer(world, *network, test::train_set(), test::test_set(), chosen);
+    Trainer trainer(world, test::small_network(), test::train_set(), test::test_set(), chosen);
     std::uint64_t steps = 0;
     trainer.on_event = observer([&](const StepReport& report) { steps = report.step; },
                                 [&](const EpochReport& report) { test_losses.push_back(report.test.loss); });
@@ -84,20 +83,16 @@ Error error_after_a_flipped_bit(const World& world, std::uint64_t every) {
   EpochLoop loop(
       {.session = run.session, .run = run.run, .steps = run.steps, .state = run.state, .hooks = hooks},
       evaluator, nullptr);
-  try {
+  const auto train = [&] {
     while (!loop.position().done()) loop.run_epoch();
-  } catch (const Error& error) {
-    return error;
-  }
-  return {Category::usage, "nothing was thrown"};
+  };
+  return error_of(train).value_or(Error(Category::usage, "nothing was thrown"));
 }
 
 TEST_F(Training, PredictionsHaveTheSameBitsInTheSameOrderOnAnyNumberOfRanks) {
   const auto network = test::network_with_batch_norm();
-  test::Synthetic many(1001, {1, 12, 12}, 4);
-  many.change = [](std::uint64_t id, std::vector<std::uint8_t>& /*pixels*/) {
-    if (id % 97 == 5) throw Error(Category::data, "sample " + std::to_string(id) + ": damaged");
-  };
+  const test::Synthetic many =
+      test::Synthetic(1001, {1, 12, 12}, 4).damaged([](std::uint64_t id) { return id % 97 == 5; });
   const EvaluationOptions options = test::in_micro_batches_of(2, {.threads = 2});
   const test::Predicted together(world(), *network, many, options);
   world().agree([&] {
@@ -115,9 +110,8 @@ TEST_F(Training, PredictionsHaveTheSameBitsInTheSameOrderOnAnyNumberOfRanks) {
 }
 
 TEST_F(Training, AnErrorOfTheCallerOfAPredictionEndsAllRanks) {
-  const auto network = test::small_network();
-  const ModelFile model = test::first_values(*network);
-  EXPECT_THROW(predict(world(), *network, model, test::test_set(), test::in_micro_batches_of(2),
+  const ModelFile model = test::first_values(test::small_network());
+  EXPECT_THROW(predict(world(), test::small_network(), model, test::test_set(), test::in_micro_batches_of(2),
                        [](const OutputBlock&) { throw Error(Category::resource, "disk full"); }),
                Error);
 }
@@ -167,7 +161,6 @@ TEST_F(Training, ASlowRankIsReportedAndChangesNoBit) {
   if (world().size() != 2 || std::thread::hardware_concurrency() < 2) return;
   TrainerOptions chosen = test::options();
   chosen.epochs = 1000;
-  const auto network = test::small_network();
   std::uint64_t steps = 0;
   std::string digest;
   {
@@ -175,7 +168,7 @@ TEST_F(Training, ASlowRankIsReportedAndChangesNoBit) {
     if (world().rank() == 1) {
       slow.change = [](auto&&...) { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
     }
-    Trainer trainer(world(), *network, slow, test::test_set(), chosen);
+    Trainer trainer(world(), test::small_network(), slow, test::test_set(), chosen);
     std::optional<StragglerReport> found;
     trainer.on_event = observer([&](const StragglerReport& report) { found = report; });
     trainer.ask = [&] { return found ? Request::stop : Request::none; };
@@ -188,7 +181,7 @@ TEST_F(Training, ASlowRankIsReportedAndChangesNoBit) {
     digest = trainer.digest();
   }
   chosen.max_steps = steps;
-  Trainer usual(world(), *network, test::train_set(), test::test_set(), chosen);
+  Trainer usual(world(), test::small_network(), test::train_set(), test::test_set(), chosen);
   usual.fit();
   EXPECT_EQ(usual.digest(), digest) << "a slow rank changes no bit";
 }
@@ -220,8 +213,7 @@ TEST_F(Training, ValuesThatFollowFromTheSamplesAreTheSameOnAnyNumberOfRanks) {
     EXPECT_NEAR(together.input.mean[0], mean, 5.1e-5);
     EXPECT_NEAR(together.input.deviation.at(0), std::sqrt(squares / count), 5.1e-5);
   });
-  const auto network = test::small_network();
-  EXPECT_EQ(Trainer(world(), *network, train, test::test_set(), chosen).steps_per_epoch(), 10U);
+  EXPECT_EQ(Trainer(world(), test::small_network(), train, test::test_set(), chosen).steps_per_epoch(), 10U);
 }
 
 TEST_F(Training, AllRanksActOnTheRequestOfOneAtTheSameStep) {

@@ -40,8 +40,7 @@ TEST(Trainer, LearnsNumbersAndSeveralLabels) {
     chosen.epochs = 12;
     chosen.optimizer = {.name = "adamw"};
     chosen.learning_rate = 0.005;
-    const auto network = small_network(training.classes());
-    const FinishedRun run = train(chosen, *network, training, testing);
+    const FinishedRun run = train(chosen, *make_small_network(training.classes()), training, testing);
     const Evaluation& test = run.epochs.back().test;
     EXPECT_EQ(test.task, task);
     EXPECT_GT(test.score(), 0.9) << name_of(task);
@@ -70,11 +69,10 @@ TEST(Trainer, LearnsNumbersAndSeveralLabels) {
 
 /// Starts fit() within an epoch of five steps, between two epochs and at the end.
 TEST(Trainer, FitsFromAnyStep) {
-  const auto network = small_network();
   const TrainerOptions chosen = augmented(options());
   const FinishedRun whole = train(chosen);
   for (const int steps : {1, 4, 5, 7, 10}) {
-    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+    Trainer trainer = small_trainer(chosen);
     std::vector<EpochReport> reports;
     trainer.on_event = observer([&](const EpochReport& report) { reports.push_back(report); });
     for (int step = 0; step < steps; ++step) EXPECT_EQ(trainer.steps(1).steps, 1);
@@ -135,23 +133,18 @@ TEST(Trainer, StepsReportTheNormOfTheGradientWhereItIsComputed) {
 
 /// Data set of 40 samples, of which the first `bad` cannot be read.
 Synthetic damaged(std::uint64_t bad, Category reason = Category::data) {
-  Synthetic set(40, {1, 12, 12}, 4);
-  set.change = [bad, reason](std::uint64_t id, std::vector<std::uint8_t>& /*pixels*/) {
-    if (id < bad) throw Error(reason, "sample " + std::to_string(id) + ": damaged");
-  };
-  return set;
+  return Synthetic(40, {1, 12, 12}, 4).damaged([bad](std::uint64_t id) { return id < bad; }, reason);
 }
 
 TEST(Trainer, SamplesThatCannotBeReadAreNotCounted) {
-  const auto network = small_network();
   const Synthetic some = damaged(17);
   TrainerOptions chosen = options();
   chosen.batch.size = 8;
-  Trainer trainer(world(), *network, some, some, chosen);
+  Trainer trainer = small_trainer(chosen, some, some);
   const Evaluation evaluation = trainer.evaluate(some);
   EXPECT_EQ(evaluation.samples, 23U);
   EXPECT_NEAR(evaluation.loss, std::log(4.0), 0.5);
-  const std::vector<EpochReport> epochs = train(chosen, *network, some, some).epochs;
+  const std::vector<EpochReport> epochs = train(chosen, small_network(), some, some).epochs;
   ASSERT_EQ(epochs.size(), 2U);
   EXPECT_EQ(epochs[0].train.samples, 23U);
   EXPECT_EQ(epochs[0].train.skipped, 17U);
@@ -160,10 +153,9 @@ TEST(Trainer, SamplesThatCannotBeReadAreNotCounted) {
 }
 
 TEST(Trainer, DataSetsOfWhichNothingCanBeReadAreErrors) {
-  const auto network = small_network();
   const Synthetic all = damaged(40), some = damaged(39);
   const auto fit = [&](const Dataset& train, const Dataset& test) {
-    Trainer trainer(world(), *network, train, test, options());
+    Trainer trainer = small_trainer(options(), train, test);
     trainer.fit();
     EXPECT_EQ(trainer.evaluate(some).samples, 1U);
     expect_error(Category::data, {"none of the 40 samples can be read"}, [&] { trainer.evaluate(all); });
@@ -239,17 +231,16 @@ TEST(Trainer, FilesThatChangeBetweenEpochsEndTheRun) {
 TEST(Trainer, FailuresThatAreNotTheSamplesEndTheRun) {
   const Synthetic failing = damaged(1, Category::resource);
   expect_error(Category::resource, {"sample 0: damaged"},
-               [&] { train(options(), *small_network(), failing); });
+               [&] { train(options(), small_network(), failing); });
 }
 
 TEST(Trainer, AveragesAreEvaluatedAndSavedButTheDigestIsTheTrainedOne) {
-  const auto network = small_network();
   TrainerOptions chosen = options();
   chosen.epochs = 1;
   const std::string trained = train(chosen).digest;
   chosen.model_ema = true;
   chosen.model_ema_decay = 0.9;
-  Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+  Trainer trainer = small_trainer(chosen);
   const std::string start = trainer.digest();
   Evaluation test;
   trainer.on_event = observer([&](const EpochReport& report) { test = report.test; });
@@ -260,9 +251,9 @@ TEST(Trainer, AveragesAreEvaluatedAndSavedButTheDigestIsTheTrainedOne) {
   const std::string file = (folder.path() / "averages.safetensors").string();
   trainer.save(file);
   const ModelFile model = ModelFile::read(file);
-  EXPECT_NE(lockstep::digest(*network, model), trained);
-  EXPECT_NE(lockstep::digest(*network, model), start);
-  EXPECT_EQ(evaluate(world(), *network, model, test_set(),
+  EXPECT_NE(lockstep::digest(small_network(), model), trained);
+  EXPECT_NE(lockstep::digest(small_network(), model), start);
+  EXPECT_EQ(evaluate(world(), small_network(), model, test_set(),
                      {.batch = {.size = 64, .micro_batches = 4}, .execution = {.threads = 1}})
                 .loss,
             test.loss);
@@ -305,13 +296,12 @@ TEST(Trainer, SavedModelsDescribeThemselves) {
 }
 
 TEST(Trainer, EarlyStoppingEndsTheRunAndNamesTheBestEpoch) {
-  const auto network = small_network();
   TrainerOptions chosen = options();
   chosen.epochs = 5;
   chosen.learning_rate = 0.0F;  // nothing ever gets better than after the first epoch
   for (const int patience : {0, 1, 3, 4}) {
     chosen.early_stopping = patience;
-    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+    Trainer trainer = small_trainer(chosen);
     std::vector<bool> best;
     trainer.on_event = observer([&](const EpochReport& report) { best.push_back(report.best); });
     trainer.fit();
@@ -329,11 +319,10 @@ TEST(Trainer, ValidationSetDecidesWhichEpochIsBest) {
     int label(std::uint64_t id) const override { return (Synthetic::label(id) + 1) % 4; }
   };
   const Contrary contrary(77, {1, 12, 12}, 4);
-  const auto network = small_network();
   TrainerOptions chosen = options();
   chosen.epochs = 12;
   const std::string trained = train(chosen).digest;
-  Trainer trainer(world(), *network, train_set(), test_set(), chosen, &contrary);
+  Trainer trainer(world(), small_network(), train_set(), test_set(), chosen, &contrary);
   double best = -1.0;
   double best_test = 0.0;
   trainer.on_event = observer([&](const EpochReport& report) {
@@ -351,11 +340,10 @@ TEST(Trainer, ValidationSetDecidesWhichEpochIsBest) {
 
 /// Values of a single option are refused as check_fields says.
 TEST(Trainer, RefusesImpossibleOptions) {
-  const auto network = small_network();
   const auto refused = [&](const std::function<void(TrainerOptions&)>& change) {
     TrainerOptions chosen = options();
     change(chosen);
-    expect_error(Category::usage, {}, [&] { Trainer(world(), *network, train_set(), test_set(), chosen); });
+    expect_error(Category::usage, {}, [&] { small_trainer(chosen); });
   };
   refused([](TrainerOptions& o) { o.batch.size = 0; });
   refused([](TrainerOptions& o) { o.batch.micro_batches = 3; });
@@ -368,7 +356,7 @@ TEST(Trainer, RefusesImpossibleOptions) {
     o.drop_last = true;
   });
   const Synthetic other(10, {3, 12, 12}, 4);
-  EXPECT_THROW(Trainer(world(), *network, other, test_set(), options()), Error);
+  EXPECT_THROW(Trainer(world(), small_network(), other, test_set(), options()), Error);
 }
 
 }  // namespace

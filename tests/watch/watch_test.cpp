@@ -10,6 +10,7 @@
 #include <string>
 
 #include "support/temporary_folder.h"
+#include "support/text.h"
 
 namespace lockstep {
 namespace {
@@ -58,10 +59,8 @@ TEST(WatchTest, ARankThatIsKilledInTheStartOfSeveralHostsIsNamed) {
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 5);
   const std::string text = output_text();
-  EXPECT_NE(text.find("rank 3 on host b (process " + std::to_string(victim) +
-                      ") was killed by signal 9 (Killed) (start-up)"),
-            std::string::npos)
-      << text;
+  test::expect_holds(text, "rank 3 on host b (process " + std::to_string(victim) +
+                               ") was killed by signal 9 (Killed) (start-up)");
   waitpid(victim, nullptr, 0);
   unsetenv("LOCKSTEP_JOB");
   unsetenv("TMPDIR");

@@ -11,6 +11,7 @@
 #include "gradient/bucketed_exchange.h"
 #include "gradient/cuda/summation.h"
 #include "gradient/thread_ranks.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {
@@ -20,16 +21,6 @@ using Names = std::vector<std::string>;
 /// PCI address of a rank's GPU.
 std::string address_of_gpu(const Communicator& host) {
   return "0000:1" + std::to_string(host.rank()) + ":00";
-}
-
-/// Exit status and message of the error that `work` throws.
-std::pair<int, std::string> error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return {error.exit_status(), error.what()};
-  }
-  return {0, ""};
 }
 
 /// Runs `work` on ranks that are threads, each with a GPU of its own.
@@ -64,10 +55,8 @@ TEST(Nccl, NamesTheReasonWhereRankZeroCannotBegin) {
   fake.in_unique_id = {0, ncclSystemError};
   run_as_ranks(2, [&](Communicator& host) {
     const auto gpu = cuda::make_cuda_device();
-    const auto [status, message] =
-        error_of([&] { connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options()); });
-    EXPECT_EQ(status, 4);
-    EXPECT_EQ(message, "ncclGetUniqueId: unhandled system error");
+    expect_exact_error(Category::resource, "ncclGetUniqueId: unhandled system error",
+                       [&] { connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options()); });
   });
   EXPECT_TRUE(fake.calls.empty());
 }
@@ -79,18 +68,14 @@ TEST(Nccl, EndsEveryRankWhereInitialisationFailsOnOne) {
   run_as_ranks(3, [&](Communicator& ranks) {
     const auto gpu = cuda::make_cuda_device();
     WatchedCommunicator host(ranks, fake.gone);
-    const auto [status, message] =
-        error_of([&] { connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options()); });
-    if (host.rank() == 1) {
-      EXPECT_EQ(status, 4);
-      EXPECT_EQ(message,
-                "GPU 0000:11:00: NCCL: ncclCommInitRankConfig: unhandled system error: no route to host; "
-                "NCCL_DEBUG=INFO says more");
-      fake.gone = true;
-    } else {
-      EXPECT_EQ(status, 5);
-      EXPECT_EQ(message, "rank 1 has ended");
-    }
+    const auto connect = [&] { connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options()); };
+    if (host.rank() != 1) return expect_exact_error(Category::peer, "rank 1 has ended", connect);
+    expect_exact_error(
+        Category::resource,
+        "GPU 0000:11:00: NCCL: ncclCommInitRankConfig: unhandled system error: no route to host; "
+        "NCCL_DEBUG=INFO says more",
+        connect);
+    fake.gone = true;
   });
   for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
 }
@@ -106,16 +91,17 @@ TEST(Nccl, AbortsOnceWhereItFailsLater) {
     if (host.rank() == 0) {
       fake.asynchronous = ncclRemoteError;
       launch(stream_of(*gpu), [] {});
-      const auto [status, message] = error_of([&] { gpu->copy(nullptr, nullptr, 0); });
-      EXPECT_EQ(status, 5) << "found while the device waits";
-      EXPECT_EQ(message.substr(0, 58), "GPU 0000:10:00: NCCL: asynchronous error: remote error: no");
+      const Error error = error_of([&] { gpu->copy(nullptr, nullptr, 0); }).value();
+      EXPECT_EQ(error.category(), Category::peer) << "found while the device waits";
+      EXPECT_TRUE(std::string(error.what())
+                      .starts_with("GPU 0000:10:00: NCCL: asynchronous error: remote error: no"));
       fake.gone = true;
     }
     ranks.barrier();
     const Buffer memory = gpu->allocate(sizeof(float));
     const auto sum = nccl->plan_all_reduce(memory.floats());
-    EXPECT_EQ(error_of([&] { sum.start(stream_of(*gpu)); }).first, 5);
-    EXPECT_EQ(error_of([&] { nccl->check(); }), std::pair(5, std::string("NCCL was aborted")));
+    expect_error(Category::peer, {}, [&] { sum.start(stream_of(*gpu)); });
+    expect_exact_error(Category::peer, "NCCL was aborted", [&] { nccl->check(); });
   });
   for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
 }
@@ -127,8 +113,8 @@ TEST(Nccl, ErrorsAreReportedWhileAnAbortWaitsForGraphs) {
   fake.waits_in_abort = [&] { graphs_are_gone.wait(); };
   run_with_nccl(1, [&](Communicator& nccl, Device& /*gpu*/) {
     fake.asynchronous = ncclRemoteError;
-    EXPECT_EQ(error_of([&] { nccl.check(); }).first, 5);
-    EXPECT_EQ(error_of([&] { nccl.check(); }).second, "NCCL was aborted");
+    expect_error(Category::peer, {}, [&] { nccl.check(); });
+    expect_exact_error(Category::peer, "NCCL was aborted", [&] { nccl.check(); });
     graphs_are_gone.count_down();
   });
   EXPECT_EQ(fake.calls[0], (Names{"init", "abort"}));
@@ -138,11 +124,10 @@ TEST(Nccl, AbortsWhileAnExceptionUnwinds) {
   FakeNccl fake;
   run_as_ranks(2, [&](Communicator& host) {
     const auto gpu = cuda::make_cuda_device();
-    EXPECT_EQ(error_of([&] {
-                const auto nccl = connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options());
-                throw Error(Category::data, "labels.gz: cut short");
-              }).first,
-              3);
+    expect_error(Category::data, {}, [&] {
+      const auto nccl = connect_by_nccl(host, address_of_gpu(host), *gpu, FakeNccl::options());
+      throw Error(Category::data, "labels.gz: cut short");
+    });
   });
   for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
 }
@@ -205,15 +190,14 @@ struct CanFail<member> {
 /// Runs a rank while its peer does the same. Returns the message of its error.
 std::string exchange_with(const NcclApi& api, Communicator& host) {
   const auto gpu = cuda::make_cuda_device();
-  return error_of([&] {
-           const auto nccl =
-               connect_by_nccl(host, address_of_gpu(host), *gpu, {.api = api, .largest_sum = 100});
-           const Buffer memory = gpu->allocate(100 * sizeof(float));
-           submit_exchanges(*nccl, *gpu, memory.floats());
-           gpu->copy(nullptr, nullptr, 0);
-           failing.clear();  // destructors ignore failures
-         })
-      .second;
+  const auto error = error_of([&] {
+    const auto nccl = connect_by_nccl(host, address_of_gpu(host), *gpu, {.api = api, .largest_sum = 100});
+    const Buffer memory = gpu->allocate(100 * sizeof(float));
+    submit_exchanges(*nccl, *gpu, memory.floats());
+    gpu->copy(nullptr, nullptr, 0);
+    failing.clear();  // destructors ignore failures
+  });
+  return error ? error->what() : "";
 }
 
 TEST(Nccl, NamesEveryCallThatFails) {
@@ -239,8 +223,7 @@ TEST(Nccl, NamesEveryCallThatFails) {
         if (host.rank() != 0) return;
         fake.gone = true;
         fails = calls_before < 0;
-        EXPECT_EQ(message.find(function) != std::string::npos, fails)
-            << function << " " << calls << " " << message;
+        EXPECT_EQ(test::holds(message, function), fails) << function << " " << calls << " " << message;
       });
     }
     EXPECT_EQ(calls > 1, !of_destructors.contains(function)) << function;
@@ -427,28 +410,29 @@ TEST(Nccl, OtherExchangesWaitForSumsThatAreBegun) {
 }
 
 TEST(Nccl, LibraryThatIsMissingIsNamed) {
-  const auto [status, message] = error_of([] { load_nccl("libnccl-of-nobody.so.2"); });
-  EXPECT_EQ(status, 4);
-  EXPECT_NE(message.find("NCCL cannot be opened: libnccl-of-nobody.so.2: "), std::string::npos) << message;
-  EXPECT_NE(message.find("use the transport by messages"), std::string::npos) << message;
+  expect_error(Category::resource,
+               {"NCCL cannot be opened: libnccl-of-nobody.so.2: ", "use the transport by messages"},
+               [] { load_nccl("libnccl-of-nobody.so.2"); });
 }
 
 TEST(Nccl, LibraryThatIsAnotherIsRefused) {
-  EXPECT_EQ(error_of([] { load_nccl("libcudnn.so.9"); }),
-            std::pair(4, std::string("libcudnn.so.9 has no ncclGetVersion: NCCL 2.18 or newer is required")));
+  expect_exact_error(Category::resource,
+                     "libcudnn.so.9 has no ncclGetVersion: NCCL 2.18 or newer is required",
+                     [] { load_nccl("libcudnn.so.9"); });
 }
 
 TEST(Nccl, VersionsBefore218AreRefused) {
   NcclApi api = FakeNccl::api();
   EXPECT_EQ(version_of(api), "2.28.9");
   api.get_version = [](int*) { return ncclSystemError; };
-  EXPECT_EQ(error_of([&] { version_of(api); }).second, "ncclGetVersion: NCCL does not report its version");
+  expect_exact_error(Category::resource, "ncclGetVersion: NCCL does not report its version",
+                     [&] { version_of(api); });
   api.get_version = [](int* version) {
     *version = 21703;
     return ncclSuccess;
   };
-  EXPECT_EQ(error_of([&] { version_of(api); }),
-            std::pair(4, std::string("NCCL 2.17.3 is too old: 2.18 or newer is required")));
+  expect_exact_error(Category::resource, "NCCL 2.17.3 is too old: 2.18 or newer is required",
+                     [&] { version_of(api); });
 }
 
 }  // namespace

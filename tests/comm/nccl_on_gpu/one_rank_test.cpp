@@ -8,7 +8,7 @@
 #include "comm/nccl_on_gpu/connect.h"
 #include "comm/watched_communicator.h"
 #include "device/cuda/cuda_device.h"
-#include "lockstep/error.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {
@@ -85,13 +85,7 @@ TEST_P(OneRankNccl, IsAbortedWhileARecordingIsAlive) {
   run(*program, 1.0F);
   peer_has_ended = true;
   for (const char* message : {"rank 1 has ended", "NCCL was aborted"}) {
-    try {
-      nccl->check();
-      ADD_FAILURE() << "no error";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.category(), Category::peer);
-      EXPECT_STREQ(error.what(), message);
-    }
+    expect_exact_error(Category::peer, message, [&] { nccl->check(); });
   }
   program.reset();
   nccl.reset();

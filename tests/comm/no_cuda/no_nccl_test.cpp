@@ -2,7 +2,7 @@
 
 #include "comm/gpu_communicator.h"
 #include "device/cpu/cpu_device.h"
-#include "lockstep/error.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {
@@ -10,13 +10,8 @@ namespace {
 TEST(NoNccl, SaysWhatIsMissing) {
   const auto host = make_self_communicator();
   const auto device = make_cpu_device({.threads = 1, .pin = false});
-  try {
-    make_nccl_communicator(*host, "0000:1b:00", *device);
-    FAIL() << "made";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.category(), Category::resource);
-    EXPECT_STREQ(error.what(), "this program was built without NCCL");
-  }
+  expect_exact_error(Category::resource, "this program was built without NCCL",
+                     [&] { make_nccl_communicator(*host, "0000:1b:00", *device); });
   EXPECT_THROW(nccl_version(), Error);
 }
 

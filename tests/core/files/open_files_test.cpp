@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/files/file.h"
+#include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep {
@@ -34,11 +35,8 @@ std::string with_limits(rlim_t soft, rlim_t hard, const std::function<std::strin
 
 /// Category and message, or the soft limit afterwards.
 std::string outcome_of_reserving(std::size_t more) {
-  try {
-    reserve_open_files(more, "the run");
-  } catch (const Error& error) {
-    return std::to_string(static_cast<int>(error.category())) + ": " + error.what();
-  }
+  const auto error = error_of([&] { reserve_open_files(more, "the run"); });
+  if (error) return std::to_string(error->exit_status()) + ": " + error->what();
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   return std::to_string(limit.rlim_cur);

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <onnx/onnx.pb.h>
 
-#include <fstream>
 #include <functional>
 
 #include "onnx/import.h"
@@ -230,9 +229,9 @@ TEST(OnnxImport, ReadsWeightsBesideTheModel) {
   const std::string weights = "12345678" + tensor(model, 0).raw_data();
   keep_elsewhere(model, "m.data", "8");
   const std::string file = (folder / "m.onnx").string();
-  std::ofstream(folder / "m.data", std::ios::binary) << weights;
+  folder.write("m.data", weights);
   EXPECT_EQ(import_model(model, {}, file).weights, import_model(small_model()).weights);
-  std::ofstream(folder / "m.data", std::ios::binary) << weights.substr(1);
+  folder.write("m.data", weights.substr(1));
   expect_error(Category::data, {"'m.data' ends before its values"}, [&] { import_model(model, {}, file); });
   EXPECT_TRUE(import_model(model, {.weights = false}, file).weights.empty());
 }
@@ -248,7 +247,7 @@ TEST(OnnxImport, FilesThatAreNoModelsAreRefused) {
       {std::string(1000, '\xff'), damaged},
       {std::string("\x08\x08", 2), "is not an ONNX model: it has no nodes"}};
   for (const auto& [text, reason] : rows) {
-    std::ofstream(folder / "m.onnx", std::ios::binary) << text;
+    folder.write("m.onnx", text);
     expect_error(Category::data, {"m.onnx: " + reason}, [&] { import_onnx(folder / "m.onnx", {}); });
   }
   expect_error(Category::data, {"none.onnx"}, [&] { import_onnx(folder / "none.onnx", {}); });

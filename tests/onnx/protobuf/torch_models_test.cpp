@@ -9,7 +9,7 @@
 #include "onnx/described.h"
 #include "onnx/import.h"
 #include "onnx/logits.h"
-#include "support/temporary_folder.h"
+#include "onnx/random_model.h"
 
 namespace lockstep::test {
 namespace {
@@ -52,17 +52,6 @@ class TensorSamples : public Dataset {
   std::int64_t samples_;
 };
 
-ModelFile weights_of(const OnnxImport& imported) {
-  const TemporaryFolder folder;
-  std::vector<NamedTensor> tensors;
-  for (std::size_t i = 0; i < imported.weights.size(); ++i) {
-    const Parameter& parameter = imported.network->parameters()[i];
-    tensors.push_back({parameter.name, parameter.shape, std::span<const float>(imported.weights[i])});
-  }
-  write_model_file(folder / "w.safetensors", tensors, {});
-  return ModelFile::read(folder / "w.safetensors");
-}
-
 TEST(TorchModels, GiveTheLogitsOfPyTorch) {
   for (const std::string name : {"residual", "own"}) {
     const ModelFile reference = ModelFile::read(models / (name + ".safetensors"));
@@ -71,7 +60,9 @@ TEST(TorchModels, GiveTheLogitsOfPyTorch) {
       SCOPED_TRACE(name + " " + exporter.name);
       const auto expected = reference.floats(exporter.name, std::vector<std::int64_t>{2, 5});
       const OnnxImport imported = import_onnx(models / (name + "." + exporter.name + ".onnx"), {});
-      const std::vector<float> logits = logits_of(*imported.network, weights_of(imported), samples);
+      const ModelFile weights =
+          model_of(*imported.network, [&](const auto&, std::size_t i) { return imported.weights[i]; });
+      const std::vector<float> logits = logits_of(*imported.network, weights, samples);
       ASSERT_EQ(logits.size(), expected.size());
       for (std::size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], expected[i], 1e-5);
     }

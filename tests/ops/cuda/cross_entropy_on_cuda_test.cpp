@@ -4,46 +4,12 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/cuda/op.h"
-#include "ops/cuda/padded_tensor.h"
-#include "ops/run_loss.h"
+#include "ops/cuda/run_cuda_loss.h"
 
 namespace lockstep::test {
 namespace {
 
 using cuda::Type;
-
-struct CudaLossResults {
-  LeafResult result;
-  std::vector<std::int32_t> predictions;
-  Tensor grad;
-};
-
-CudaLossResults run_on_cuda(const LossCase& given, Type type, bool gradient = true) {
-  const int samples = given.logits.samples;
-  const cuda::Loss loss = cuda::plan_cross_entropy(given.logits.shape, samples, given.smoothing, type);
-  const PaddedTensor logits(type, given.logits), grad(type, samples, given.logits.shape);
-  const DeviceMemory scratch(loss.scratch_bytes), labels = on_device(given.labels);
-  const DeviceMemory others = on_device(given.others), shares = on_device(given.shares);
-  const DeviceMemory predictions = on_device(std::vector<std::int32_t>(given.labels.size(), -7));
-  const DeviceMemory result = on_device(std::vector{LeafResult{}});
-  run_on_device([&](cuda::StreamHandle stream) {
-    cuda::LossMemory memory;
-    memory.stream = stream;
-    memory.logits = logits.data();
-    memory.gradient = gradient ? grad.data() : nullptr;
-    memory.scratch = scratch.data();
-    memory.labels = reinterpret_cast<const std::int32_t*>(labels.data());
-    memory.partner_labels = reinterpret_cast<const std::int32_t*>(others.data());
-    memory.shares = shares.floats();
-    memory.predictions = reinterpret_cast<std::int32_t*>(predictions.data());
-    memory.result = reinterpret_cast<LeafResult*>(result.data());
-    loss.run(memory);
-  });
-  EXPECT_TRUE(grad.end_intact() && scratch.end_intact() && predictions.end_intact());
-  EXPECT_TRUE(!gradient || grad.padding_is_zero());
-  return {result.fetch_all<LeafResult>().front(), predictions.fetch_all<std::int32_t>(), grad.values()};
-}
 
 /// Expects the CPU's results: exactly with up to 32 classes, approximately with more, which threads fold in
 /// another order.
@@ -51,7 +17,7 @@ void expect_as_on_cpu(LossCase given, Type type) {
   given.logits = rounded(given.logits, type);
   const LossResults cpu = run_loss(given, cpu::best_level());
   const Tensor cpu_grad = from_lanes(cpu.grad, given.logits.samples, given.logits.shape);
-  const CudaLossResults cuda = run_on_cuda(given, type);
+  const CudaLossResults cuda = run_cuda_loss(given, type);
   const int classes = given.logits.shape.channels;
   EXPECT_EQ(cuda.result.correct, cpu.result.correct);
   EXPECT_EQ(cuda.result.correct5, cpu.result.correct5);
@@ -130,18 +96,18 @@ TEST(CrossEntropyOnCuda, NanAndInfinityAreTheCpus) {
 TEST(CrossEntropyOnCuda, CountsSamplesWithoutMissingOnes) {
   for (const int classes : {10, 100}) {
     LossCase given = random_case(6, classes, 3.0);
-    EXPECT_EQ(run_on_cuda(given, Type::fp32).result.samples, 6U);
+    EXPECT_EQ(run_cuda_loss(given, Type::fp32).result.samples, 6U);
     given.labels[4] = -1;
     expect_as_on_cpu(given, Type::fp32);
-    EXPECT_EQ(run_on_cuda(given, Type::fp32).result.samples, 5U);
+    EXPECT_EQ(run_cuda_loss(given, Type::fp32).result.samples, 5U);
   }
 }
 
 TEST(CrossEntropyOnCuda, TheGradientChangesNothingElse) {
   for (const int classes : {10, 100}) {
     const LossCase given = random_case(23, classes, 5.0);
-    const CudaLossResults with = run_on_cuda(given, Type::fp32);
-    const CudaLossResults without = run_on_cuda(given, Type::fp32, false);
+    const CudaLossResults with = run_cuda_loss(given, Type::fp32);
+    const CudaLossResults without = run_cuda_loss(given, Type::fp32, false);
     EXPECT_EQ(with.result.loss, without.result.loss);
     EXPECT_EQ(with.result.correct, without.result.correct);
     EXPECT_EQ(with.predictions, without.predictions);

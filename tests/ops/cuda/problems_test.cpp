@@ -128,18 +128,10 @@ TEST(ConvExtent, GivesTheOutputByTheUsualFormula) {
 
 TEST(Engine, IsWrongWherePaddingIsNotSymmetric) {
   using enum ConvDirection;
-  ConvProblem problem{.samples = 5,
-                      .in_channels = 8,
-                      .in_height = 8,
-                      .in_width = 9,
-                      .out_channels = 16,
-                      .out_height = 8,
-                      .out_width = 9,
-                      .kernel = 3,
-                      .padding = 1};
+  ConvProblem problem = in_one_direction(8, 8, 3, 1, 1);
   EXPECT_FALSE(is_wrong(problem, backward_weights, "eng1_k2=6_k3=0", false));
   EXPECT_FALSE(is_wrong(problem, backward_data, "eng50", true));
-  problem.out_width = 8;
+  problem.out_width = 99;
   EXPECT_TRUE(is_wrong(problem, backward_weights, "eng1_k2=6_k3=0", false));
   EXPECT_TRUE(is_wrong(problem, backward_data, "eng50", true));
   EXPECT_FALSE(is_wrong(problem, backward_weights, "eng10", false));
@@ -148,16 +140,8 @@ TEST(Engine, IsWrongWherePaddingIsNotSymmetric) {
 
 TEST(Engine, IsWrongForDepthwiseWeights) {
   using enum ConvDirection;
-  ConvProblem problem{.samples = 5,
-                      .in_channels = 8,
-                      .in_height = 9,
-                      .in_width = 9,
-                      .out_channels = 8,
-                      .out_height = 9,
-                      .out_width = 9,
-                      .kernel = 5,
-                      .padding = 2,
-                      .groups = 8};
+  ConvProblem problem = in_one_direction(9, 9, 5, 1, 2);
+  problem.groups = 8;
   EXPECT_TRUE(is_wrong(problem, backward_weights, "eng17_k25=0", false));
   EXPECT_FALSE(is_wrong(problem, backward_data, "eng17_k25=0", false));
   problem.type = Type::bf16;

@@ -11,6 +11,7 @@
 #include "run/checkpoint/small_checkpoint.h"
 #include "support/expect_error.h"
 #include "support/test_files.h"
+#include "support/text.h"
 
 namespace lockstep {
 namespace {
@@ -116,8 +117,7 @@ TEST(CheckpointFaults, ACallThatFailsWhileLaterOnesAreSetAsideIsReported) {
     calls = std::max(calls, disk.calls());
     disk.fail();
     EXPECT_TRUE(number == 0 ? result.failure.empty()
-                            : result.failure.find("Input/output error") != std::string::npos ||
-                                  result.checkpoints == 1)
+                            : test::holds(result.failure, "Input/output error") || result.checkpoints == 1)
         << result.failure;
     EXPECT_EQ(list_folder("/run/checkpoints").size(), 2U);
     EXPECT_GE(step_to_resume_from(), 1U);
@@ -138,11 +138,11 @@ std::uint64_t write_with_fault(const TestFiles& before, const TestFiles::ErrorOf
     const std::string warning =
         CheckpointStore("/run/checkpoints", keep).write(SmallCheckpoint(3, rows).contents(), 0);
     written = 3;
-    EXPECT_TRUE(warning.empty() || warning.find(reason) != std::string::npos) << warning;
+    EXPECT_TRUE(warning.empty() || test::holds(warning, reason)) << warning;
   } catch (const Error& error) {
     EXPECT_EQ(error.category(), Category::resource) << error.what();
-    EXPECT_NE(std::string(error.what()).find("/run/checkpoints"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
+    test::expect_holds(error.what(), "/run/checkpoints");
+    test::expect_holds(error.what(), reason);
   }
   const std::uint64_t calls = disk.calls();
   disk.fail();
@@ -189,8 +189,7 @@ TEST(CheckpointFaults, AFullDiskLeavesTheEarlierCheckpoint) {
       EXPECT_EQ(step_to_resume_from(), 2U);
     } catch (const Error& error) {
       ++full;
-      EXPECT_NE(std::string(error.what()).find("cannot write: No space left on device"), std::string::npos)
-          << error.what();
+      test::expect_holds(error.what(), "cannot write: No space left on device");
       EXPECT_EQ(list_folder("/run/checkpoints").size(), 1U) << "leftovers";
       EXPECT_EQ(step_to_resume_from(), 1U);
     }
@@ -227,7 +226,7 @@ TEST(CheckpointFaults, FailingReadsAreErrorsAndNoReasonToTakeAnEarlierOne) {
     } catch (const Error& error) {
       ++errors;
       EXPECT_EQ(error.category(), Category::resource) << error.what();
-      EXPECT_NE(std::string(error.what()).find("Input/output error"), std::string::npos) << error.what();
+      test::expect_holds(error.what(), "Input/output error");
     }
     calls = std::max(calls, disk.calls());
   }

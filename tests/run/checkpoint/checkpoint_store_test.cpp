@@ -95,10 +95,8 @@ TEST_F(Store, KnowsACheckpointWhoseReplacementWasInterrupted) {
 }
 
 TEST_F(Store, RemovesWhatKilledWritersLeft) {
-  std::filesystem::create_directory(folder_ / ".step-00000003.0123abcd.tmp");
   folder_.write(".step-00000003.0123abcd.tmp/model.safetensors", "half");
   put(".step-00000004.0123abcd.tmp", 4);  // killed before the rename
-  std::filesystem::create_directory(folder_ / "step-00000001");
   folder_.write("step-00000001/model.safetensors", "its MANIFEST is removed");
   EXPECT_TRUE(listed().empty());
   write(5, 3);
@@ -133,7 +131,6 @@ TEST_F(Store, RemovesSymbolicLinksButNotTheirTargets) {
     write_checkpoint(other / name, SmallCheckpoint(name[12] - '0').contents());
     std::filesystem::create_directory_symlink(other / name, folder_ / name);
   }
-  std::filesystem::create_directory(other / "damaged");
   other.write("damaged/model.safetensors", "");
   std::filesystem::create_directory_symlink(other / "damaged", folder_ / ".step-00000003.0123abcd.tmp");
   std::filesystem::create_directory_symlink(other / "damaged", folder_ / "step-00000004");

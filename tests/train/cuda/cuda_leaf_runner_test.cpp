@@ -13,9 +13,9 @@ namespace {
 
 TEST(CudaLeafRunner, SaysWhatWouldFitWhereMemoryIsShort) {
   const auto device = cuda::make_cuda_device();
-  const auto network = test::small_network();
   const auto dnn = cuda::make_cudnn({});
-  const cuda::CudaPlan plan(build_graph(*network), layout_arena(network->parameters()),
+  const cuda::CudaPlan plan(build_graph(test::small_network()),
+                            layout_arena(test::small_network().parameters()),
                             {.samples = 32, .training = true}, cuda::Type::fp32, *dnn);
   const Loader loader(test::train_set(), 32);
   fake_cuda::set_facts({.gpus = {{.memory = plan.workspace_bytes() / 2}}});

@@ -37,11 +37,10 @@ void expect_as_on_cpu(const TrainerOptions& chosen, const Network& network, doub
 
 /// Work of the host while it records is not part of a step.
 TEST(CudaTrainer, KnowsTimesOfWholeStepsOnly) {
-  const auto network = small_network();
   for (const bool graphs : {true, false}) {
     TrainerOptions chosen = on(DeviceKind::cuda, options());
     chosen.execution.cuda_graph = graphs;
-    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+    Trainer trainer = small_trainer(chosen);
     for (int run = 0; run < 2; ++run) {
       const StepTimes times = trainer.steps(2);
       EXPECT_FALSE(times.by_part);
@@ -54,7 +53,7 @@ TEST(CudaTrainer, KnowsTimesOfWholeStepsOnly) {
   }
 }
 
-TEST(CudaTrainer, FollowsTheCpu) { expect_as_on_cpu(options(), *small_network(), 1e-4); }
+TEST(CudaTrainer, FollowsTheCpu) { expect_as_on_cpu(options(), small_network(), 1e-4); }
 
 TEST(CudaTrainer, FollowsTheCpuWithBatchNorm) {
   expect_as_on_cpu(options(), *network_with_batch_norm(), 1e-3);
@@ -69,7 +68,7 @@ TEST(CudaTrainer, FollowsTheCpuWithEverythingElse) {
   chosen.model_ema = true;
   chosen.model_ema_decay = 0.9;
   chosen.schedule = {.name = "cosine"};
-  expect_as_on_cpu(chosen, *small_network(), 1e-3);
+  expect_as_on_cpu(chosen, small_network(), 1e-3);
 }
 
 /// The GPU augments samples in its own memory.
@@ -77,7 +76,7 @@ TEST(CudaTrainer, FollowsTheCpuWithAugmentationOnTheGpu) {
   TrainerOptions chosen = options();
   chosen.input = {.mean = {0.3}, .deviation = {0.4}};
   chosen.augment = {.crop_padding = 1, .hflip = 0.5, .cutout = 3, .mixup = 0.2};
-  expect_as_on_cpu(chosen, *small_network(), 1e-4);
+  expect_as_on_cpu(chosen, small_network(), 1e-4);
 }
 
 TEST(CudaTrainer, RepeatsItsBits) {
@@ -87,13 +86,12 @@ TEST(CudaTrainer, RepeatsItsBits) {
 }
 
 TEST(CudaTrainer, IsGivenAsManyStepsAtOnceAsAreWanted) {
-  const auto network = small_network();
   TrainerOptions chosen = on(DeviceKind::cuda, options());
-  const std::string expected = train(chosen, *network).digest;
+  const std::string expected = train(chosen, small_network()).digest;
   for (const std::uint64_t steps : {1, 3, 100'000}) {
     chosen.execution.steps_at_once = steps;
-    EXPECT_EQ(train(chosen, *network).digest, expected);
-    Trainer trainer(world(), *network, train_set(), test_set(), chosen);
+    EXPECT_EQ(train(chosen, small_network()).digest, expected);
+    Trainer trainer = small_trainer(chosen);
     const int epoch = static_cast<int>(trainer.steps_per_epoch());
     EXPECT_EQ(trainer.steps(epoch).steps, std::min<std::uint64_t>(steps, trainer.steps_per_epoch()));
   }

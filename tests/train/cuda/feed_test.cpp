@@ -17,7 +17,7 @@ namespace {
 /// Feed with the device memory that it fills.
 struct Fed {
   explicit Fed(const Loader& loader, bool by_host, int threads = 1)
-      : plan(build_graph(*network), layout_arena(network->parameters()),
+      : plan(build_graph(test::small_network()), layout_arena(test::small_network().parameters()),
              {.samples = static_cast<int>(loader.micro_batch()), .training = true}, cuda::Type::fp32, *dnn),
         workspace(device.allocate(plan.workspace_bytes())),
         datasets(device, std::size_t{1} << 20) {
@@ -62,7 +62,6 @@ struct Fed {
   std::unique_ptr<Device> owner = cuda::make_cuda_device();
   Device& device = *owner;
   Stream& stream = *device.streams()[0];
-  std::unique_ptr<Network> network = test::small_network();
   std::unique_ptr<cuda::Dnn> dnn = cuda::make_cudnn({});
   cuda::CudaPlan plan;
   Buffer workspace;

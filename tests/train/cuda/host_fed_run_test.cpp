@@ -49,10 +49,9 @@ TEST(HostFedRun, HasTheSameBitsWithAnyNumberOfThreadsWithAndWithoutGraphs) {
 }
 
 TEST(HostFedRun, DoesNotDependOnEvaluationsInBetween) {
-  const auto network = small_network();
   std::string digests[2];
   for (const bool evaluates : {false, true}) {
-    Trainer trainer(world(), *network, train_set(), test_set(), on(DeviceKind::cuda, 2));
+    Trainer trainer = small_trainer(on(DeviceKind::cuda, 2));
     for (int step = 0; step < 7; ++step) {  // into the second epoch
       trainer.steps(1);
       if (evaluates) {
@@ -66,30 +65,23 @@ TEST(HostFedRun, DoesNotDependOnEvaluationsInBetween) {
 }
 
 TEST(HostFedRun, EndsWhileSamplesAreRead) {
-  const auto network = small_network();
-  Trainer trainer(world(), *network, train_set(), test_set(), on(DeviceKind::cuda, 3));
+  Trainer trainer = small_trainer(on(DeviceKind::cuda, 3));
   const StepTimes first = trainer.steps(1);
   EXPECT_EQ(first.steps, 1);
   EXPECT_EQ(first.samples, 64U);
   EXPECT_GT(trainer.steps_per_epoch(), 1U) << "nothing would be left to read";
 }
 
-/// `whole`, in which some samples cannot be read. If they are PNG files, the host reads them even without
-/// augmentation.
-Synthetic torn(Synthetic whole, const std::set<std::uint64_t>& ids, Encoding kind = Encoding::pixels) {
-  whole.kind = kind;
-  whole.change = [ids, kind](std::uint64_t id, std::vector<std::uint8_t>& bytes) {
-    if (ids.contains(id)) throw Error(Category::data, "sample " + std::to_string(id) + ": torn");
-    if (kind == Encoding::image_file) bytes = encode_png(bytes, 12, 12, PNG_FORMAT_GRAY);
-  };
-  return whole;
+/// `whole`, in which some samples cannot be read.
+Synthetic damaged(const Synthetic& whole, const std::set<std::uint64_t>& ids) {
+  return whole.damaged([ids](std::uint64_t id) { return ids.contains(id); });
 }
 
-void expect_torn(const Dataset& trained, const Dataset& tested, const std::vector<std::string>& words) {
+void expect_damaged(const Dataset& trained, const Dataset& tested, const std::vector<std::string>& words) {
   for (const int threads : {1, 3}) {
     for (const bool graphs : {true, false}) {
       expect_error(Category::data, words,
-                   [&] { train(on(DeviceKind::cuda, threads, graphs), *small_network(), trained, tested); });
+                   [&] { train(on(DeviceKind::cuda, threads, graphs), small_network(), trained, tested); });
     }
   }
 }
@@ -97,27 +89,30 @@ void expect_torn(const Dataset& trained, const Dataset& tested, const std::vecto
 TEST(HostFedRun, EndsAtTheFirstMicroBatchWithASampleThatCannotBeRead) {
   const Permutation order(train_set().size(), options().seed, 0);
   for (const std::uint64_t position : {std::uint64_t{0}, std::uint64_t{150}, train_set().size() - 1}) {
-    const Synthetic train = torn(train_set(), {order(position)});
-    expect_torn(train, test_set(),
-                {"sample " + std::to_string(order(position)) + ": torn",
-                 "; on a GPU no sample can be skipped", "lockstep data stats"});
+    const Synthetic train = damaged(train_set(), {order(position)});
+    expect_damaged(train, test_set(),
+                   {"sample " + std::to_string(order(position)) + ": damaged",
+                    "; on a GPU no sample can be skipped", "lockstep data stats"});
   }
-  const Synthetic several = torn(train_set(), {order(200), order(38), order(47), order(40), order(100)});
-  expect_torn(several, test_set(),
-              {"sample " + std::to_string(order(38)) + ": torn", "of the 16 samples of its micro-batch, 3"});
+  const Synthetic several = damaged(train_set(), {order(200), order(38), order(47), order(40), order(100)});
+  expect_damaged(
+      several, test_set(),
+      {"sample " + std::to_string(order(38)) + ": damaged", "of the 16 samples of its micro-batch, 3"});
 }
 
 TEST(HostFedRun, EndsAtATestSampleThatCannotBeRead) {
-  const Synthetic test = torn(test_set(), {70}, Encoding::image_file);
-  expect_torn(train_set(), test, {"sample 70: torn", "; on a GPU no sample can be skipped"});
+  Synthetic files = test_set();
+  files.kind = Encoding::image_file;  // which the host reads even without augmentation
+  files.change = [](auto&&, auto& bytes) { bytes = encode_png(bytes, 12, 12, PNG_FORMAT_GRAY); };
+  expect_damaged(train_set(), damaged(files, {70}),
+                 {"sample 70: damaged", "; on a GPU no sample can be skipped"});
 }
 
 /// This data set is copied to GPU memory before the first step.
 TEST(HostFedRun, DoesNotBeginWithATestSampleForTheGpusMemoryThatCannotBeRead) {
-  const Synthetic test = torn(test_set(), {70});
-  const auto network = small_network();
-  expect_error(Category::data, {"sample 70: torn"},
-               [&] { const Trainer trainer(world(), *network, train_set(), test, on(DeviceKind::cuda)); });
+  const Synthetic test = damaged(test_set(), {70});
+  expect_error(Category::data, {"sample 70: damaged"},
+               [&] { const Trainer trainer = small_trainer(on(DeviceKind::cuda), train_set(), test); });
 }
 
 }  // namespace

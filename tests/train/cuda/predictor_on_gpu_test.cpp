@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "lockstep/error.h"
 #include "support/image_files.h"
 #include "train/predictions.h"
 
@@ -30,15 +29,12 @@ TEST(PredictorOnGpu, GivesTheOutputsOfTheCpu) {
 }
 
 TEST(PredictorOnGpu, SamplesThatCannotBeReadKeepTheirPlaces) {
-  const auto network = small_network();
   Synthetic files(40, {1, 12, 12}, 4);
   files.kind = Encoding::image_file;
-  files.change = [](std::uint64_t id, std::vector<std::uint8_t>& bytes) {
-    if (id % 3 == 0) throw Error(Category::data, "sample " + std::to_string(id) + ": torn");
-    bytes = encode_png(bytes, 12, 12, PNG_FORMAT_GRAY);
-  };
-  const Predicted cpu(world(), *network, files, in_micro_batches_of(8));
-  const Predicted gpu(world(), *network, files, in_micro_batches_of(8, on_gpu));
+  files.change = [](auto&&, auto& bytes) { bytes = encode_png(bytes, 12, 12, PNG_FORMAT_GRAY); };
+  files = files.damaged([](std::uint64_t id) { return id % 3 == 0; });
+  const Predicted cpu(world(), small_network(), files, in_micro_batches_of(8));
+  const Predicted gpu(world(), small_network(), files, in_micro_batches_of(8, on_gpu));
   EXPECT_EQ(gpu.unreadable.size(), 14U);
   EXPECT_EQ(gpu.unreadable, cpu.unreadable);
   EXPECT_EQ(gpu.reasons, cpu.reasons);

@@ -46,7 +46,7 @@ TEST(ThreadOrder, ChangesNoDigest) {
   const struct {
     std::unique_ptr<Network> network;
     TrainerOptions options;
-  } runs[] = {{test::small_network(), short_run("lamb", 0.01, DataType::fp32)},
+  } runs[] = {{test::make_small_network(), short_run("lamb", 0.01, DataType::fp32)},
               {test::network_with_batch_norm(), short_run("lars", 0.1, DataType::bf16)},
               {network_with_the_rest(), short_run("adamw", 0.01, DataType::bf16)},
               {network_with_the_rest(), short_run("sgd", 0.1, DataType::fp32)}};

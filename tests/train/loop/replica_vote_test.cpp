@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/text.h"
+
 namespace lockstep {
 namespace {
 
@@ -36,14 +38,11 @@ TEST(ReplicaVote, BothWordsOfAHashCount) {
 TEST(ReplicaVote, MessageNamesRanksHostsAndRemedy) {
   const std::vector<std::string> hosts{"a", "a", "b"};
   const std::string one = message_of({.differing = {2}}, hosts, 500);
-  EXPECT_NE(
-      one.find("after step 500, the parameters of rank 2 (host b) differ from those of the other ranks"),
-      std::string::npos)
-      << one;
-  EXPECT_NE(one.find("--resume auto"), std::string::npos) << one;
+  test::expect_holds(
+      one, "after step 500, the parameters of rank 2 (host b) differ from those of the other ranks");
+  test::expect_holds(one, "--resume auto");
   const std::string all = message_of({.differing = {0, 1, 2}, .majority = false}, hosts, 500);
-  EXPECT_NE(all.find("ranks 0 (host a), 1 (host a) and 2 (host b) differ from each other"), std::string::npos)
-      << all;
+  test::expect_holds(all, "ranks 0 (host a), 1 (host a) and 2 (host b) differ from each other");
 }
 
 }  // namespace
