@@ -74,9 +74,11 @@ TEST(ImageFolder, NamesTheFilesThatItSkips) {
                     skipped = " skipped, not CLASS/NAME.jpg, .jpeg, .png or .webp; the first is ";
   EXPECT_EQ(pets.open()->warnings(), Names{start + "1 entry" + skipped + "cat/readme.txt"});
   for (const char* name : {"dog/3.gif", "dog/4", "all\n.csv"}) pets.write(std::string("train/") + name, "");
-  std::filesystem::create_directories(pets.path() / "train/cat/more");
-  EXPECT_EQ(pets.open()->warnings(), Names{start + "5 entries" + skipped + "all?.csv"});
-  for (const char* name : {"all\n.csv", "cat/readme.txt", "cat/more", "dog/3.gif", "dog/4"}) {
+  for (const char* name : {"more", "more.png"})
+    std::filesystem::create_directories(pets / "train/cat" / name);
+  EXPECT_EQ(pets.open()->warnings(), Names{start + "6 entries" + skipped + "all?.csv"});
+  EXPECT_EQ(pets.open()->size(), 4U);
+  for (const char* name : {"all\n.csv", "cat/readme.txt", "cat/more", "cat/more.png", "dog/3.gif", "dog/4"}) {
     std::filesystem::remove(pets.path() / "train" / name);
   }
   EXPECT_EQ(pets.open()->warnings(), Names());
@@ -90,11 +92,38 @@ TEST(ImageFolder, FoldersThatDoNotFit) {
   std::filesystem::create_directories(pets.path() / "train/emu");
   expect_error(Category::data, {"train/emu: a class without images"},
                [&] { list_images(pets.path() / "train"); });
-  expect_error(Category::data, {"holds neither folders named after classes nor train*.tar"},
-               [&] { list_images(pets.path() / "train/cat"); });
+  expect_exact_error(Category::data,
+                     pets.string() + "/train/cat: holds neither folders named after classes nor train*.tar",
+                     [&] { list_images(pets.path() / "train/cat"); });
   std::filesystem::rename(pets.path() / "train/emu", pets.path() / "train/e\nmu");
   expect_error(Category::data, {"/train: class 'e?mu' has control characters in its name"},
                [&] { list_images(pets.path() / "train"); });
+}
+
+TEST(ImageFolder, FoldersOfAnotherLevel) {
+  const std::string reason = "a class without images (.jpg, .jpeg, .png or .webp)";
+  const std::string part = reason + "; parts of the data must be called train, val and test";
+  const std::string level = reason + "; its folders hold images: if they are the classes, name the folder ";
+  for (const std::string name : {"Training", "VALID", "testing", "animals", "trains", "valley"}) {
+    const TemporaryFolder photos;
+    for (const char* pet : {"cat", "dog"}) {
+      std::filesystem::create_directories(photos / name / pet);
+      photos.write(fmt::format("{}/{}/1.jpg", name, pet), "");
+    }
+    const std::string folder = photos.string() + "/" + name;
+    const bool is_part = name == "Training" || name == "VALID" || name == "testing";
+    const auto expect = [&](const std::string& end, const std::string& closed) {
+      TestFiles files(system_files(), [&](const FileCall& call) {
+        return call.name == "list" && call.path.filename().string().find_first_of(closed) == 0 ? EACCES : 0;
+      });
+      const ScopedFiles replaced(files);
+      expect_exact_error(Category::data, folder + ": " + end, [&] { list_images(photos.path()); });
+    };
+    const std::string advice = is_part ? part : level + folder + " instead";
+    expect(advice, "");
+    expect(advice, "c");  // cat cannot be listed
+    expect(reason, "cd");
+  }
 }
 
 /// Two classes with 100 empty files each, for listing only.
@@ -158,23 +187,43 @@ TEST(ImageParts, TrainingFolderAloneIsDividedToo) {
 TEST(ImageParts, FractionsThatAreMissingOrHaveNoUse) {
   const Undivided pets;
   const auto list = [&](double fraction) { list_image_parts(pets.path(), fraction); };
-  expect_error(Category::usage, {"no folders train and test there: give a test fraction", "train/CLASS/"},
+  expect_error(Category::usage,
+               {"no folders train and test there: give --test-fraction 0.2 to", "train/CLASS/"},
                [&] { list(0.0); });
   expect_error(Category::data, {"a test fraction of 1e-09 of 200 images leaves none to test"},
                [&] { list(1e-9); });
   std::filesystem::create_directories(pets.path() / "train");
-  expect_error(Category::usage, {"no folder test there: give a test fraction"}, [&] { list(0.0); });
+  expect_error(Category::usage,
+               {"no folder test there: give --test-fraction 0.2 to test with a fifth of the images"},
+               [&] { list(0.0); });
   std::filesystem::create_directories(pets.path() / "test");
   expect_error(Category::usage, {"test-fraction: has no effect, as ", "/test exists: omit it"},
                [&] { list(0.5); });
   std::filesystem::remove(pets.path() / "train");
-  expect_error(Category::data, {"no folder train there beside test"}, [&] { list(0.0); });
+  expect_error(Category::data,
+               {"no folder train there beside test; images must lie in ",
+                "; test is taken for the test part: if it is a class, rename the folder"},
+               [&] { list(0.0); });
+  const std::string test = (pets.path() / "test").string();
+  expect_error(Category::data, {"beside test; to take its images, give --data-dir " + test + " --split all"},
+               [&] { list_image_parts(pets.path(), 0.0, DataUse::measuring); });
   std::filesystem::rename(pets.path() / "test", pets.path() / "val");
-  expect_error(Category::data, {"no folder train there beside val"}, [&] { list(0.0); });
+  expect_error(Category::data, {"no folder train there beside val", "; val is taken for the validation part"},
+               [&] { list(0.0); });
   std::filesystem::create_directories(pets.path() / "valid");
   expect_error(Category::data, {": both valid and val are there, for the same part of the data: keep one"},
                [&] { list(0.0); });
   expect_error(Category::data, {"/nowhere: no such folder"}, [] { list_image_parts("/nowhere", 0.0); });
+}
+
+TEST(ImageParts, AClassCalledTrainIsNamed) {
+  const Undivided pets;
+  std::filesystem::rename(pets.path() / "dog", pets.path() / "train");
+  expect_error(
+      Category::data,
+      {"train: holds neither folders named after classes nor train*.tar; train is taken for the training "
+       "part: if it is a class, rename the folder"},
+      [&] { list_image_parts(pets.path(), 0.2); });
 }
 
 /// Each part is what its name says, whichever others there are.

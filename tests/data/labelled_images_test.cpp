@@ -45,7 +45,8 @@ TEST(LabelTable, ColumnsThatAreDropped) {
       parsed("nr,fname,labels,is_valid\n0,a.jpg,chair,True\n1,b.jpg,car person,False\n", {"is_valid", "nr"});
   EXPECT_EQ(table.labels, (Texts{"car", "chair", "person"}));
   EXPECT_EQ(table.images, (Texts{"a.jpg", "b.jpg"}));
-  expect_error(Category::data, {"t.csv: unknown column 'is_vlaid'; did you mean 'is_valid'?"},
+  EXPECT_EQ(parsed("fname,labels,\"a,b\"\na,b,c\nb,d,c\n", {"\"a", "b\""}).labels, (Texts{"b", "d"}));
+  expect_error(Category::data, {"t.csv: line 1: unknown column 'is_vlaid'; did you mean 'is_valid'?"},
                [] { parsed("fname,labels,is_valid\na,b,c\n", {"is_vlaid"}); });
 }
 

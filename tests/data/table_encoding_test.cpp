@@ -9,6 +9,7 @@
 #include "core/json/json.h"
 #include "support/expect_error.h"
 #include "support/tables.h"
+#include "support/text.h"
 
 namespace lockstep {
 namespace {
@@ -56,12 +57,19 @@ TEST(TableEncoding, ColumnsThatCannotBeEncodedAreNamed) {
   const std::string many =
       " has more than 64 different texts ('w1' in line 2, ...): leave it out with "
       "--drop-columns x, or replace the texts by fewer groups";
-  Texts mixed = counted(65, "w"), spelled = counted(16, "");
+  Texts mixed = counted(65, "w"), spelled = counted(16, ""), prices = counted(65, "$"),
+        one_price = counted(65, "w");
+  prices.insert(prices.begin(), "few");
+  one_price.insert(one_price.begin(), "$1");
   mixed.insert(mixed.begin() + 1, "1.5");
   spelled.push_back("3+");
   const std::vector<std::pair<std::string, std::string>> cases = {
       {column(counted(65, "w")), "t.csv: column 'x'" + many},
       {column(counted(3000, "w")), "t.csv: column 'x'" + many},
+      {column(counted(65, "$")), "leave it out with --drop-columns x, or write numbers like 1234.5"},
+      {column(prices), "('few' in line 2, ...): leave it out with --drop-columns x, or write numbers like"},
+      {column(one_price),
+       "('$1' in line 2, ...): leave it out with --drop-columns x, or replace the texts by"},
       {column(mixed), "t.csv: column 'x'" + many},
       {column({std::string(2'000'000, 'y')}), "has texts of more than a megabyte: leave it out"},
       {column({"", "NA"}),
@@ -74,8 +82,10 @@ TEST(TableEncoding, ColumnsThatCannotBeEncodedAreNamed) {
       {column({"1", "1.5", "1.5z"}), "t.csv: line 4, column 'x': '1.5z' is not a finite number, but"},
       {column({"1", "2", "1e999", "1.5"}), "t.csv: line 4, column 'x': '1e999' is not a finite number"},
       {column(spelled), "t.csv: line 18, column 'x': '3+' is not a finite number"},
-      {"x,label\n1.5,a\n\"1,5\",a\n",
-       "'1,5' is not a finite number (decimal commas are for tables with semicolons"},
+      {"x,label\n1.5,a\n\"1,234\",a\n",
+       "line 3, column 'x': '1,234' is not a finite number, but the column has numbers: write numbers like "
+       "1234.5, leave the cell empty, or leave out"},
+      {column({"1.5", "few"}), "'few' is not a finite number, but the column has numbers: correct it, leave"},
       {column({"1e300", "-1e300"}), "column 'x': its numbers are too large"}};
   for (const auto& [text, message] : cases) {
     expect_error(Category::data, {message}, [&text = text] { fitted(text); });
@@ -94,6 +104,12 @@ TEST(TableEncoding, ColumnsThatCannotBeEncodedAreNamed) {
                {"column 'e' has dates or times ('12:30' in line 2), and 3 more columns: leave them out with "
                 "--drop-columns a,b,c,d,e,f,g,h, or replace"},
                [&] { fitted(dates + "x\n"); });
+  expect_error(Category::data, {"leave them out with --drop-columns '\"date, time\",b', or"},
+               [&] { fitted("\"date, time\",b,label\n12:30,12:30,a\n"); });
+  expect_error(
+      Category::data,
+      {"rename columns with ',,' in the name, and leave them out with --drop-columns, or replace dates"},
+      [&] { fitted("\"a,,b\",b,label\n12:30,12:30,a\n"); });
   expect_error(Category::data, {"leave it out with --drop-columns 'it'\\''s $(touch x)', or"},
                [&] { fitted("it's $(touch x),label\n12:30,a\n"); });
   EXPECT_EQ(fitted(people, {.drop_columns = {"Name", "born on"}}).columns.size(), 1U);
@@ -151,9 +167,7 @@ TEST(TableEncoding, RowsAndTablesAreEncodedAlike) {
 TEST(TableEncoding, JsonKeepsIt) {
   const TableEncoding encoding = fitted("a,b,\"c\"\"\",label\n0.1,x,1,0\n0.2,\u00fc,,1\n0.4,x,3,1\n");
   const std::string text = json_of(encoding).dump();
-  EXPECT_NE(text.find(R"({"name":"b","texts":["x","ü"],"mean":0.0,"deviation":0.0,"gaps":false})"),
-            std::string::npos)
-      << text;
+  test::expect_holds(text, R"({"name":"b","texts":["x","ü"],"mean":0.0,"deviation":0.0,"gaps":false})");
   const JsonDocument document(text, {.file = "f"});
   TableEncoding read;
   document.read(document.root(), read);

@@ -273,7 +273,7 @@ TEST(ImageParts, ArchivesAreFoundAndDivided) {
     const ImageParts parts = list_image_parts(place, 0.2);
     EXPECT_EQ(names(parts.train), names(of_folder.train));
     EXPECT_EQ(names(*parts.test), names(*of_folder.test));
-    expect_error(Category::usage, {"no test*.tar (or val*.tar) there: give a test fraction"},
+    expect_error(Category::usage, {"no test*.tar (or val*.tar) there: give --test-fraction 0.2 to test with"},
                  [&] { list_image_parts(place, 0.0); });
   }
   pets.write("tars/val.tar", tar_archive({{"cat/1.jpg", "x"}}));

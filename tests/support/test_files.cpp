@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "lockstep/error.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {
@@ -457,15 +457,19 @@ int TestFiles::rmdir(const Path& path) {
   return 0;
 }
 
-int TestFiles::list(const Path& path, std::vector<std::string>& names) {
+int TestFiles::list(const Path& path, std::vector<std::string>& names, std::vector<std::string>* folders) {
   if (fails("list", path)) return -1;
-  if (inner_ != nullptr) return inner_->list(path, names);
+  if (inner_ != nullptr) return inner_->list(path, names, folders);
   const std::lock_guard lock(mutex_);
   const Id node = find(path);
   if (node == 0) return -1;
   if (now_.at(node).kind != FileKind::folder) return fail_with(ENOTDIR);
   names.clear();
-  for (const auto& [name, id] : now_.at(node).entries) names.push_back(name);
+  if (folders != nullptr) folders->clear();
+  for (const auto& [name, id] : now_.at(node).entries) {
+    names.push_back(name);
+    if (folders != nullptr && now_.at(id).kind == FileKind::folder) folders->push_back(name);
+  }
   return 0;
 }
 
@@ -507,12 +511,10 @@ void fail_everywhere(int reason, const std::function<void(TestFiles&)>& prepare,
       failed = call.name + " " + call.path.string();
       return reason;
     });
-    try {
-      work();
-    } catch (const Error& error) {
-      message = error.what();
-      EXPECT_EQ(error.category(), Category::resource) << message;
-      EXPECT_NE(message.find(std::generic_category().message(reason)), std::string::npos) << message;
+    if (const auto error = error_of(work)) {
+      message = error->what();
+      EXPECT_EQ(error->category(), Category::resource) << message;
+      test::expect_holds(message, std::generic_category().message(reason));
     }
     calls = disk.calls();
     disk.fail();

@@ -85,7 +85,7 @@ class TestFiles : public FileSystem {
   int unlink(const Path& path) override;
   int mkdir(const Path& path) override;
   int rmdir(const Path& path) override;
-  int list(const Path& path, std::vector<std::string>& names) override;
+  int list(const Path& path, std::vector<std::string>& names, std::vector<std::string>* folders) override;
 
  private:
   using Id = std::uint64_t;

@@ -2,7 +2,6 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/message.h"
 #include "core/printable.h"
@@ -67,24 +66,6 @@ PackResult pack_part(const PackRequest& request, const std::string& part, const 
                     counted(result.shards, "file"), static_cast<double>(result.bytes) * 1e-6, result.bad));
   flush_output();
   return result;
-}
-
-/// Whether `path`, or the first of its parents that exists, is the folder `outer` or lies in it.
-bool lies_in(const std::filesystem::path& path, const std::filesystem::path& outer) {
-  FileStatus goal, place, parent;
-  if (files().stat(outer, goal) != 0) return false;
-  std::filesystem::path inner = path.lexically_normal();
-  while (files().stat(inner, place) != 0) {
-    if (inner == folder_of(inner)) return false;
-    inner = folder_of(inner);
-  }
-  while (!place.is_same_file(goal)) {
-    inner /= "..";
-    if (files().stat(inner, parent) != 0 || parent.is_same_file(place))
-      return false;  // the root is its own parent
-    place = parent;
-  }
-  return true;
 }
 
 /// Checks that packed files would neither hide the images of a folder nor be taken for a class.

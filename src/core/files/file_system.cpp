@@ -21,6 +21,13 @@ struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
 
+/// Whether an entry of `folder` is a folder, not a link to one.
+bool is_folder_entry(DIR* folder, const dirent& entry) {
+  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+  struct stat found {};
+  return ::fstatat(::dirfd(folder), entry.d_name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(found.st_mode);
+}
+
 FileStatus status_of(const struct stat& status) {
   const FileKind kind = S_ISREG(status.st_mode)   ? FileKind::file
                         : S_ISDIR(status.st_mode) ? FileKind::folder
@@ -75,14 +82,18 @@ class SystemFiles : public FileSystem {
   int unlink(const Path& path) override { return ::unlink(path.c_str()); }
   int mkdir(const Path& path) override { return ::mkdir(path.c_str(), 0777); }
   int rmdir(const Path& path) override { return ::rmdir(path.c_str()); }
-  int list(const Path& path, std::vector<std::string>& names) override {
+  int list(const Path& path, std::vector<std::string>& names, std::vector<std::string>* folders) override {
     const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
     if (!folder) return -1;
     names.clear();
+    if (folders != nullptr) folders->clear();
     errno = 0;  // readdir returns null at the end and for an error
     while (const dirent* entry = ::readdir(folder.get())) {
       const std::string name = entry->d_name;
-      if (name != "." && name != "..") names.push_back(name);
+      if (name == "." || name == "..") continue;
+      names.push_back(name);
+      if (folders != nullptr && is_folder_entry(folder.get(), *entry)) folders->push_back(name);
+      errno = 0;
     }
     return errno == 0 ? 0 : -1;
   }

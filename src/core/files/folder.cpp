@@ -46,6 +46,23 @@ std::filesystem::path folder_of(const Path& path) {
   return parent.empty() ? Path(".") : parent;
 }
 
+bool lies_in(const Path& path, const Path& outer) {
+  FileStatus goal, place, parent;
+  if (files().stat(outer, goal) != 0) return false;
+  Path inner = path.lexically_normal();
+  while (files().stat(inner, place) != 0) {
+    if (inner == folder_of(inner)) return false;
+    inner = folder_of(inner);
+  }
+  while (!place.is_same_file(goal)) {
+    inner /= "..";
+    if (files().stat(inner, parent) != 0 || parent.is_same_file(place))
+      return false;  // the root is its own parent
+    place = parent;
+  }
+  return true;
+}
+
 void make_folder(const Path& folder) {
   const Path path = without_final_separator(folder);
   FileStatus status;
@@ -73,10 +90,11 @@ Path make_temporary_folder(const Path& folder) {
   return made;
 }
 
-std::vector<std::string> list_folder(const Path& folder) {
+std::vector<std::string> list_folder(const Path& folder, std::vector<std::string>* folders) {
   std::vector<std::string> names;
-  if (files().list(folder, names) != 0) fail_file(folder, "list", category_of_failure(errno));
+  if (files().list(folder, names, folders) != 0) fail_file(folder, "list", category_of_failure(errno));
   std::ranges::sort(names);
+  if (folders != nullptr) std::ranges::sort(*folders);
   return names;
 }
 

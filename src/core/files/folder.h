@@ -18,8 +18,10 @@ void make_folder(const std::filesystem::path& folder);
 /// Creates an empty folder beside `folder`, FOLDER.XXXXXXXX.tmp with a random name, and returns its path.
 std::filesystem::path make_temporary_folder(const std::filesystem::path& folder);
 
-/// Names of the folder's entries, ascending. Errors have the category of category_of_failure.
-std::vector<std::string> list_folder(const std::filesystem::path& folder);
+/// Names of the folder's entries, ascending; `folders`: as in FileSystem::list, ascending. Errors have the
+/// category of category_of_failure.
+std::vector<std::string> list_folder(const std::filesystem::path& folder,
+                                     std::vector<std::string>* folders = nullptr);
 
 /// Files in `folder` and the folders in it, as paths below it, folder by folder in ascending order of names.
 /// Entries whose names begin with a dot are left out. Links are followed, but not to a folder that contains
@@ -47,5 +49,9 @@ bool sync_file(const std::filesystem::path& file);
 
 /// Folder that contains `path`: "." for a name alone.
 std::filesystem::path folder_of(const std::filesystem::path& path);
+
+/// Whether `path`, or the first of its parents that exists, is the folder `outer` or lies in it. Links are
+/// followed. False if that cannot be found out.
+bool lies_in(const std::filesystem::path& path, const std::filesystem::path& outer);
 
 }  // namespace lockstep

@@ -36,6 +36,14 @@ std::vector<std::size_t> field_counts(std::string_view text, char separator, boo
   return counts;
 }
 
+/// Whether lines end with CR alone in `text`, which begins a table. A quoted field may have any CR.
+bool has_old_line_ends(std::string_view text, bool whole) {
+  constexpr std::size_t enough = 4096;  // for a header line
+  const std::size_t end = text.find('\r');
+  return end != std::string_view::npos && end + 1 < text.size() &&
+         text.find_first_of("\n\"") == std::string_view::npos && (whole || text.size() >= enough);
+}
+
 char find_separator(std::string_view text, bool whole) {
   /// Division of the records, a better one being larger.
   struct Division {
@@ -77,6 +85,11 @@ void CsvReader::start() {
   if (const std::string kind = binary_kind(std::as_bytes(std::span(text_))); !kind.empty()) {
     throw Error(Category::data, fmt::format("{}: {}, not a table of text (CSV)", name_, kind));
   }
+  if (has_old_line_ends(text_, !source_)) {
+    throw Error(Category::data, fmt::format("{}: its lines end with CR alone (old Mac): convert it, such as "
+                                            "with tr '\\r' '\\n'",
+                                            name_));
+  }
   if (text_.starts_with(byte_order_mark)) at_ = byte_order_mark.size();
   separator_ = find_separator(text_.substr(at_), !source_);
 }
@@ -96,7 +109,7 @@ bool CsvReader::more() {
   return size > 0;
 }
 
-void CsvReader::fail(const char* reason) const {
+void CsvReader::fail(const std::string& reason) const {
   throw Error(Category::data, fmt::format("{}: line {}: {}", name_, line_, reason));
 }
 
@@ -142,12 +155,16 @@ std::string CsvReader::read_field() {
 }
 
 std::string CsvReader::read_quoted() {
+  const std::size_t first_line = line_;
   std::string field;
   for (++at_; more(); ++at_) {
     if (text_[at_] == '"' && text_.substr(at_, 2) != "\"\"") {
       ++at_;
       if (!at_line_end() && text_[at_] != separator_) {
-        fail("characters after a closing quote");
+        fail(line_ == first_line
+                 ? "characters after a closing quote"
+                 : fmt::format("characters after the closing quote of a field that begins in line {}",
+                               first_line));
       }
       return field;
     }
@@ -155,6 +172,7 @@ std::string CsvReader::read_quoted() {
     line_ += text_[at_] == '\n' ? 1 : 0;
     field += text_[at_];
   }
+  line_ = first_line;
   fail("a quote that is not closed");
 }
 

@@ -22,7 +22,7 @@ class CsvReader {
   using Source = std::function<std::size_t(std::span<char>)>;
 
   /// `text` must outlive the reader; `name` is for errors. Throws Error(data) for a file of another kind,
-  /// such as an image.
+  /// such as an image, and for lines that end in CR alone.
   CsvReader(std::string_view text, std::string name);
   /// Reads from `source`, holding at most `window` bytes of the text.
   CsvReader(Source source, std::string name, std::size_t window = std::size_t{1} << 16);
@@ -48,7 +48,7 @@ class CsvReader {
   std::string read_quoted();
   bool at_line_end();
   void skip_line_end();
-  [[noreturn]] void fail(const char* reason) const;
+  [[noreturn]] void fail(const std::string& reason) const;
 
   Source source_;
   std::string window_;

@@ -66,4 +66,18 @@ bool is_csv_date(std::string_view text) {
   return text.size() <= longest && std::regex_match(text.begin(), text.end(), pattern);
 }
 
+bool is_other_number(std::string_view text) {
+  constexpr std::size_t longest = 40;
+  static const std::regex plain(
+      "[-+]?([0-9]{2,},[0-9]+|[0-9]+,[0-9]{2,}|"
+      "[0-9]{1,3}((,[0-9]{3})+(\\.[0-9]+)?|('[0-9]{3})+([.,][0-9]+)?|(\\.[0-9]{3})+,[0-9]+))",
+      std::regex::optimize);
+  static const std::regex with_unit(
+      "(\\$|€|£|¥)? ?[-+]?(\\$|€|£|¥)? ?([0-9]+([.,][0-9]+)?|[0-9]{1,3}((,[0-9]{3})+(\\.[0-9]+)?|"
+      "(\\.[0-9]{3})+(,[0-9]+)?|(('[0-9]{3})+|( [0-9]{3})+)([.,][0-9]+)?)) ?(%|\\$|€|£|¥)?",
+      std::regex::optimize);
+  const bool has_unit = text.find_first_not_of("0123456789,.' +-") != std::string_view::npos;
+  return text.size() <= longest && std::regex_match(text.begin(), text.end(), has_unit ? with_unit : plain);
+}
+
 }  // namespace lockstep

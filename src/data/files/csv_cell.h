@@ -21,6 +21,10 @@ bool is_csv_gap(std::string_view text);
 /// Whether a text is a date, a time or both: 2024-01-31, 31.1.24, 1/31/2024 12:30, 5 Jan 2024, 12:30:05, ...
 bool is_csv_date(std::string_view text);
 
+/// Whether a text that csv_number does not read is a number in another notation: 1,95, $1.9, 1,234.5, 12 %.
+/// Texts that may be lists or identifiers are not: 1,2, 555 123, 10.100.200.
+bool is_other_number(std::string_view text);
+
 /// Cell of a table, in the eight bytes of a double.
 class CsvCell {
  public:

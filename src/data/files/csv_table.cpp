@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -67,10 +68,7 @@ struct CsvLayout {
 /// Reads the header, and names the columns of `table`.
 CsvLayout read_layout(CsvReader& reader, const CsvOptions& options, CsvTable& table) {
   const std::vector<std::string> header = read_csv_header(reader);
-  std::vector<bool> dropped(header.size());
-  for (const std::string& name : options.drop_columns) {
-    dropped[find_column(reader, header, "column", name, "drop-columns")] = true;
-  }
+  const std::vector<bool> dropped = dropped_columns(reader, header, options.drop_columns);
   CsvLayout layout{.fields = header.size()};
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (!dropped[i]) layout.features.push_back(i);
@@ -104,6 +102,51 @@ CsvCell cell_of(const CsvReader& reader, std::string_view field, CsvColumn& colu
   if (number) return CsvCell::number(*number);
   check_utf8(reader, column.name, text);
   return CsvCell::text(column.texts.add(text));
+}
+
+/// Warns if the first line seems to be a row: if a column of numbers has a number as its name. Whole numbers
+/// that ascend or descend are usual names: positions, years, wavelengths.
+void warn_of_values_as_names(CsvTable& table, const std::vector<std::size_t>& features) {
+  std::vector<double> numbers;
+  std::string first;
+  double position = 0.0;  // of the first
+  bool whole = true;
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    const CsvColumn& column = table.columns[i];
+    const std::optional<double> number = csv_number(column.name, table.labels.separator);
+    if (!number || column.texts.size() > 0) continue;
+    if (numbers.empty()) {
+      first = column.name;
+      position = static_cast<double>(features[i]);
+    }
+    numbers.push_back(*number);
+    whole = whole && whole_number<std::int64_t>(column.name);
+  }
+  if (numbers.empty()) return;
+  const bool year_or_position =
+      (numbers[0] >= 1900.0 && numbers[0] <= 2100.0) || std::fabs(numbers[0] - position) <= 1.0;
+  const bool ordered = std::ranges::adjacent_find(numbers, std::greater_equal()) == numbers.end() ||
+                       std::ranges::adjacent_find(numbers, std::less_equal()) == numbers.end();
+  if (whole && ordered && (numbers.size() > 1 || year_or_position)) return;
+  table.warnings.push_back(
+      fmt::format("{}: the first line names the columns, but {} is a number: is the header missing?",
+                  table.labels.file, in_quotes(first)));
+}
+
+/// Warns of columns of texts, most of which are numbers in another notation.
+void warn_of_other_numbers(CsvTable& table) {
+  std::vector<std::string> columns;
+  std::string first;
+  for (const CsvColumn& column : table.columns) {
+    const std::string number = other_number_in(column.texts);
+    if (number.empty()) continue;
+    if (columns.empty()) first = number;
+    columns.push_back(column.name);
+  }
+  if (columns.empty()) return;
+  table.warnings.push_back(
+      fmt::format("{}: column{} {}: numbers such as {} count as texts: write them like 1234.5",
+                  table.labels.file, columns.size() == 1 ? "" : "s", first_names(columns), in_quotes(first)));
 }
 
 /// Finds out whether the cells of a column identify their rows.
@@ -152,6 +195,14 @@ std::uint32_t CsvTexts::add(std::string_view text) {
   return position;
 }
 
+std::string other_number_in(const CsvTexts& texts) {
+  std::vector<std::string> numbers;
+  for (std::uint32_t position = 0; position < texts.size(); ++position) {
+    if (is_other_number(texts[position])) numbers.push_back(texts[position]);
+  }
+  return 2 * numbers.size() > texts.size() ? numbers[0] : std::string();
+}
+
 std::vector<std::string> read_csv_header(CsvReader& reader) {
   std::vector<std::string> header;
   if (!reader.next(header)) {
@@ -175,6 +226,27 @@ std::vector<std::string> read_csv_header(CsvReader& reader) {
     }
   }
   return header;
+}
+
+std::vector<bool> dropped_columns(const CsvReader& reader, const std::vector<std::string>& header,
+                                  const Names& drop_columns) {
+  std::vector<bool> dropped(header.size());
+  for (auto part = drop_columns.begin(); part != drop_columns.end();) {
+    std::string name = *part;
+    auto next = part + 1;
+    const auto position = [&] {
+      const bool quoted = name.size() > 2 && name.starts_with('"') && name.ends_with('"');
+      const auto found = std::ranges::find(header, name);
+      return found == header.end() && quoted ? std::ranges::find(header, name.substr(1, name.size() - 2))
+                                             : found;
+    };
+    while (position() == header.end() && next != drop_columns.end()) name += "," + *next++;
+    const auto found = position();
+    if (found == header.end()) find_column(reader, header, "column", *part, "drop-columns");  // throws
+    dropped[static_cast<std::size_t>(found - header.begin())] = true;
+    part = next;
+  }
+  return dropped;
 }
 
 bool next_csv_row(CsvReader& reader, std::size_t columns, std::vector<std::string>& fields) {
@@ -211,6 +283,8 @@ CsvTable parse_csv_table(CsvReader& reader, const CsvOptions& options) {
   for (std::size_t i = 0; i < watches.size(); ++i) {
     table.columns[i].row_id = watches[i].found(table.columns[i]);
   }
+  warn_of_values_as_names(table, layout.features);
+  warn_of_other_numbers(table);
   return table;
 }
 

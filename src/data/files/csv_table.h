@@ -57,6 +57,9 @@ class CsvTexts {
   std::size_t bytes_ = 0;
 };
 
+/// First of `texts` that is a number in another notation (is_other_number) if most of them are; else empty.
+std::string other_number_in(const CsvTexts& texts);
+
 struct CsvColumn {
   std::string name = {};
   CsvTexts texts = {};
@@ -68,8 +71,9 @@ struct CsvColumn {
 /// Cells of a table with a header line. All columns but the label column are features.
 struct CsvTable {
   RowLabels labels = {};
-  std::vector<CsvColumn> columns = {};  ///< features, in the order of the file
-  RowBlocks<CsvCell> cells{0};          ///< [row][feature]
+  std::vector<CsvColumn> columns = {};     ///< features, in the order of the file
+  RowBlocks<CsvCell> cells{0};             ///< [row][feature]
+  std::vector<std::string> warnings = {};  ///< lines for the user
 
   std::size_t rows() const { return labels.rows(); }
 };
@@ -84,6 +88,12 @@ struct CsvOptions {
 /// names that are not UTF-8.
 std::vector<std::string> read_csv_header(CsvReader& reader);
 
+/// [column]: whether `drop_columns` names it. Its option is divided at all commas, so parts are joined until
+/// they name a column, which may be in double quotes: {"\"date", " time\""} is the column "date, time".
+/// Throws Error(data) for an unknown column.
+std::vector<bool> dropped_columns(const CsvReader& reader, const std::vector<std::string>& header,
+                                  const Names& drop_columns);
+
 /// Reads the next record into `fields`; false: the end. Throws Error(data) for one of another length.
 bool next_csv_row(CsvReader& reader, std::size_t columns, std::vector<std::string>& fields);
 
@@ -91,7 +101,8 @@ bool next_csv_row(CsvReader& reader, std::size_t columns, std::vector<std::strin
 [[noreturn]] void fail_without_rows(const CsvReader& reader);
 
 /// Parses a table from the rest of `reader`. Throws Error(data) as the functions above, and for unknown
-/// columns (naming the known ones), no features, no rows, and texts that are not UTF-8.
+/// columns (naming the known ones), no features, no rows, and texts that are not UTF-8. Warns of names that
+/// seem to be values, and of texts that seem to be numbers.
 CsvTable parse_csv_table(CsvReader& reader, const CsvOptions& options = {});
 
 }  // namespace lockstep

@@ -29,12 +29,14 @@ std::string number_text(double number) { return fmt::format("{}", number + 0.0);
 /// Throws for a text in a column of numbers.
 [[noreturn]] void refuse_text(const RowLabels& labels, std::size_t line, const std::string& column,
                               std::string_view text) {
-  const char* comma =
-      csv_number(text, ';') ? " (decimal commas are for tables with semicolons between the fields)" : "";
-  throw Error(Category::data,
-              fmt::format("{}: line {}, column {}: {} is not a finite number{}, but the column has numbers: "
-                          "correct it, leave the cell empty, or leave out the column (--drop-columns)",
-                          labels.file, line, in_quotes(column), in_quotes(text), comma));
+  const bool predicts = labels.column.empty();  // by a model, which needs all of its columns
+  throw Error(
+      Category::data,
+      fmt::format("{}: line {}, column {}: {} is not a finite number, but the column has numbers: {}{}",
+                  labels.file, line, in_quotes(column), in_quotes(text),
+                  is_other_number(text) ? "write numbers like 1234.5" : "correct it",
+                  predicts ? " or leave the cell empty"
+                           : ", leave the cell empty, or leave out the column (--drop-columns)"));
 }
 
 /// Contents of a column in the training rows.
@@ -105,14 +107,22 @@ Refusal refusal_of(const CsvTable& table, std::size_t i, const ColumnContents& c
     const bool many = contents.texts.size() > most_column_texts;
     return {many ? fmt::format("has more than {} different texts ({}, ...)", most_column_texts, example)
                  : "has texts of more than a megabyte",
-            "replace the texts by fewer groups"};
+            other_number_in(column.texts).empty() ? "replace the texts by fewer groups"
+                                                  : "write numbers like 1234.5"};
   }
   return {};
 }
 
-/// The option that leaves columns out, for a shell.
-std::string drop_option(const std::vector<std::string>& names) {
-  return shell_line({"--drop-columns", fmt::format("{}", fmt::join(names, ","))});
+/// Advice to leave columns out with an option for a shell. `what`: "it" or "them".
+std::string drop_advice(std::vector<std::string> names, const char* what) {
+  for (std::string& name : names) {
+    if (name.find(",,") != std::string::npos) {  // the option discards empty parts
+      return fmt::format("rename columns with ',,' in the name, and leave {} out with --drop-columns", what);
+    }
+    if (name.find(',') != std::string::npos) name = fmt::format("\"{}\"", name);
+  }
+  return fmt::format("leave {} out with {}", what,
+                     shell_line({"--drop-columns", fmt::format("{}", fmt::join(names, ","))}));
 }
 
 /// Throws for columns that cannot be encoded.
@@ -132,8 +142,7 @@ void check_columns(const CsvTable& table, const std::vector<ColumnContents>& con
       reasons.resize(most_reasons - 1);
       reasons.push_back(fmt::format("and {} more columns", names.size() - reasons.size()));
     }
-    advice.insert(advice.begin(),
-                  fmt::format("leave {} out with {}", names.size() == 1 ? "it" : "them", drop_option(names)));
+    advice.insert(advice.begin(), drop_advice(names, names.size() == 1 ? "it" : "them"));
     throw Error(Category::data, fmt::format("{}: {}: {}", table.labels.file, fmt::join(reasons, ", "),
                                             fmt::join(advice, ", or ")));
   }
@@ -219,8 +228,8 @@ void warn_of_row_ids(const CsvTable& table, EncodedTable& encoded) {
   for (const std::string& name : names) {
     encoded.warnings.push_back(
         fmt::format("{}: column {} numbers the rows, or has a different text in each, and cannot say "
-                    "anything about other rows: leave it out with {}",
-                    encoded.labels.file, in_quotes(name), drop_option(names)));
+                    "anything about other rows: {}",
+                    encoded.labels.file, in_quotes(name), drop_advice(names, "it")));
   }
 }
 
@@ -327,7 +336,9 @@ TableEncoding fit_table_encoding(const CsvTable& train) {
 
 EncodedTable encode_table(CsvTable table, const TableEncoding& encoding) {
   const std::size_t columns = encoding.columns.size();
-  EncodedTable result{.labels = std::move(table.labels), .codes = RowBlocks<float>(columns)};
+  EncodedTable result{.labels = std::move(table.labels),
+                      .codes = RowBlocks<float>(columns),
+                      .warnings = std::move(table.warnings)};
   warn_of_row_ids(table, result);
   CellCodes codes(encoding, result.labels);
   std::vector<float> row(columns);

@@ -209,6 +209,7 @@ CsvTable split_off_test_rows(CsvTable& table, double fraction, Task task) {
     return part;
   };
   CsvTable train = without_rows(), test = without_rows();
+  train.warnings = std::move(table.warnings);
   for (CsvColumn& column : test.columns) column.row_id = false;  // `train` warns of it
   const std::vector<int> classes = task == Task::regression
                                        ? std::vector<int>(table.rows())

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "core/files/file_system.h"
@@ -17,6 +18,17 @@ std::span<const std::string_view> names_of(Part part) {
   if (part == Part::train) return train;
   if (part == Part::test) return test;
   return validation;
+}
+
+std::string class_name_advice(const std::filesystem::path& folder) {
+  const std::string name = folder.filename().string();
+  for (const Part part : {Part::train, Part::validation, Part::test}) {
+    const auto names = names_of(part);
+    if (std::ranges::find(names, name) == names.end()) continue;
+    return fmt::format("; {} is taken for the {} part: if it is a class, rename the folder", name,
+                       part == Part::train ? "training" : names[0]);
+  }
+  return {};
 }
 
 void fail_two_parts(const std::filesystem::path& folder, const std::filesystem::path& one,

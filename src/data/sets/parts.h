@@ -28,6 +28,9 @@ struct Parts {
 /// program writes, and in messages.
 std::span<const std::string_view> names_of(Part part);
 
+/// End of a message about a folder that may be a class with the name of a part; empty: it has another name.
+std::string class_name_advice(const std::filesystem::path& folder);
+
 /// Throws Error(data) for two entries of `folder` that would be the same part.
 [[noreturn]] void fail_two_parts(const std::filesystem::path& folder, const std::filesystem::path& one,
                                  const std::filesystem::path& other);

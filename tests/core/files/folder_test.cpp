@@ -50,6 +50,25 @@ TEST(Folder, TemporaryOnesAreBesideIt) {
                [] { make_temporary_folder("/no/such"); });
 }
 
+TEST(Folder, HasWhatLiesInIt) {
+  const TemporaryFolder folder;
+  make_folder(folder / "a/b");
+  make_folder(folder / "c");
+  std::filesystem::create_directory_symlink(folder / "a", folder / "link");
+  const std::filesystem::path outer = folder / "a";
+  for (const char* const inner : {"a", "a/", "a/b", "a/missing/x", "c/../a/b", "link", "link/b/x"})
+    EXPECT_TRUE(lies_in(folder / inner, outer)) << inner;
+  for (const char* const other : {"", "c", "ab", "a/..", "link/../c"})
+    EXPECT_FALSE(lies_in(folder / other, outer)) << other;
+  EXPECT_FALSE(lies_in(folder / "a", folder / "missing"));
+  for (const char* const inner : {"/", "/no/such"}) {
+    EXPECT_TRUE(lies_in(inner, "/")) << inner;
+    EXPECT_FALSE(lies_in(inner, outer)) << inner;
+  }
+  EXPECT_TRUE(lies_in(outer, "/"));
+  EXPECT_TRUE(lies_in("missing", "."));
+}
+
 TEST(Folder, ListsTheFilesOfATree) {
   const TemporaryFolder folder;
   for (const char* name : {"b", "b/a", ".hidden"}) make_folder(folder / name);
@@ -65,11 +84,19 @@ TEST(Folder, ListsNamesInOrder) {
   const TemporaryFolder folder;
   for (const char* name : {"b", "a", ".c"}) folder.write(name, "");
   EXPECT_EQ(list_folder(folder.path()), (Names{".c", "a", "b"}));
+  for (const char* name : {"e", "d"}) make_folder(folder / name);
+  std::filesystem::create_directory_symlink("d", folder / "link");
+  Names folders = {"old"};
+  EXPECT_EQ(list_folder(folder.path(), &folders).size(), 6U);
+  EXPECT_EQ(folders, (Names{"d", "e"}));
   expect_error(Category::data, {"/no/such: cannot list: No such file or directory"},
                [] { list_folder("/no/such"); });
   TestFiles disk;
-  disk.fail(fail_call(1, EIO));
   const ScopedFiles replaced(disk);
+  make_folder("/f");
+  EXPECT_EQ(list_folder("/", &folders), Names{"f"});
+  EXPECT_EQ(folders, Names{"f"});
+  disk.fail(fail_call(1, EIO));
   expect_error(Category::resource, {"/: cannot list: Input/output error"}, [] { list_folder("/"); });
 }
 

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
+#include "core/command_line.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
+#include "data/sets/parts.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -21,14 +24,48 @@ struct FolderNames {
   std::vector<std::string> others;
 };
 
+/// `wanted` has two parameters: a name, and whether it is known to be that of a folder.
 template <class Wanted>
 FolderNames sorted_names(const std::filesystem::path& folder, const Wanted& wanted) {
   FolderNames names;
-  for (std::string& name : list_folder(folder)) {
+  std::vector<std::string> folders;
+  for (std::string& name : list_folder(folder, &folders)) {
     if (name.front() == '.') continue;
-    (wanted(name) ? names.wanted : names.others).push_back(std::move(name));
+    const bool is_wanted = wanted(name, std::ranges::binary_search(folders, name));
+    (is_wanted ? names.wanted : names.others).push_back(std::move(name));
   }
   return names;
+}
+
+FolderNames images_in(const std::filesystem::path& folder) {
+  return sorted_names(folder,
+                      [](const std::string& name, bool known) { return !known && is_image_name(name); });
+}
+
+FolderNames folders_in(const std::filesystem::path& folder) {
+  return sorted_names(folder, [&](const std::string& name, bool known) {
+    return known || file_kind(folder / name) == FileKind::folder;
+  });
+}
+
+/// End of the message that a class's folder has no images; empty if no folder in it has some.
+std::string advice_on_level(const std::filesystem::path& folder) {
+  const auto has_images = [&](const std::string& name) {
+    try {
+      return !images_in(folder / name).wanted.empty();
+    } catch (const Error&) {  // it cannot be listed
+      return false;
+    }
+  };
+  if (std::ranges::none_of(folders_in(folder).wanted, has_images)) return {};
+  std::string name = folder.filename().string();
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const char* part : {"train", "training", "val", "valid", "validation", "test", "testing"}) {
+    if (name == part) return "; parts of the data must be called train, val and test";
+  }
+  return fmt::format("; its folders hold images: if they are the classes, name the folder {} instead",
+                     shell_line({folder.string()}));
 }
 
 /// Adds the files of FOLDER/NAME.
@@ -38,8 +75,10 @@ void add_class(ImageList& list, const std::string& name) {
   const auto known = std::ranges::find(list.classes, name);
   if (known == list.classes.end()) fail_images(folder, "the training images have no such class");
   const auto label = static_cast<int>(known - list.classes.begin());
-  const FolderNames found = sorted_names(folder, is_image_name);
-  if (found.wanted.empty()) fail_images(folder, fmt::format("a class without images ({})", image_endings));
+  const FolderNames found = images_in(folder);
+  if (found.wanted.empty()) {
+    fail_images(folder, fmt::format("a class without images ({}){}", image_endings, advice_on_level(folder)));
+  }
   for (const std::string& file : found.wanted) {
     list.files.push_back({.name = fmt::format("{}/{}", name, file), .label = label});
   }
@@ -50,10 +89,11 @@ void add_class(ImageList& list, const std::string& name) {
 
 ImageList list_images(const std::filesystem::path& folder, const std::vector<std::string>& classes) {
   if (file_kind(folder) != FileKind::folder) fail_images(folder, "no such folder");
-  const FolderNames found = sorted_names(
-      folder, [&](const std::string& name) { return file_kind(folder / name) == FileKind::folder; });
+  const FolderNames found = folders_in(folder);
   if (found.wanted.empty()) {
-    fail_images(folder, "holds neither folders named after classes nor train*.tar");
+    const bool images = std::ranges::any_of(found.others, is_image_name);
+    fail_images(folder, fmt::format("holds neither folders named after classes nor train*.tar{}",
+                                    images ? class_name_advice(folder) : ""));
   }
   ImageList list{.folder = folder, .classes = classes.empty() ? found.wanted : classes};
   for (const std::string& other : found.others) note_skipped(list, other);

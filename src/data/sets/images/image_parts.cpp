@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/command_line.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/hash.h"
@@ -57,21 +58,32 @@ ImageList list(const PartPlace& place, const std::vector<std::string>& classes =
                                 : list_tar_images(place.archives, classes);
 }
 
+/// Throws for a folder with the part `other`, but without the training part.
+[[noreturn]] void fail_without_train(const std::filesystem::path& folder, const PartPlace& other,
+                                     DataUse use) {
+  const std::string reason =
+      fmt::format("{}: no folder train there beside {}", folder.string(), other.path().filename().string());
+  if (use == DataUse::measuring && other.archives.size() <= 1) {
+    throw Error(Category::data,
+                fmt::format("{}; to take its images, give {}", reason,
+                            shell_line({"--data-dir", other.path().string(), "--split", "all"})));
+  }
+  throw Error(
+      Category::data,
+      fmt::format("{}; images must lie in train/CLASS/, test/CLASS/ and val/CLASS/, or in train*.tar, "
+                  "test*.tar and val*.tar{}",
+                  reason, class_name_advice(other.path())));
+}
+
 /// Places of the parts of a data set. Without a test and validation part, `train` is all that there is.
-Parts<PartPlace> find_places(const std::filesystem::path& place) {
+Parts<PartPlace> find_places(const std::filesystem::path& place, DataUse use) {
   const FileKind kind = file_kind(place);
   if (kind == FileKind::folder) {
     Parts<PartPlace> places{.train = find_part_place(place, Part::train),
                             .validation = find_part_place(place, Part::validation),
                             .test = find_part_place(place, Part::test)};
     const PartPlace& other = places.test.empty() ? places.validation : places.test;
-    if (places.train.empty() && !other.empty()) {
-      throw Error(
-          Category::data,
-          fmt::format("{}: no folder train there beside {}; images must lie in train/CLASS/, test/CLASS/ "
-                      "and val/CLASS/, or in train*.tar, test*.tar and val*.tar",
-                      place.string(), other.path().filename().string()));
-    }
+    if (places.train.empty() && !other.empty()) fail_without_train(place, other, use);
     return places;
   }
   const bool is_pattern = place.string().find_first_of("{}") != std::string::npos;
@@ -95,12 +107,12 @@ void check_tested(const std::filesystem::path& place, const Parts<PartPlace>& pl
   throw Error(
       Category::usage,
       places.train.archives.empty()
-          ? fmt::format("{}: no folder{} test there: give a test fraction, the share of the images to test "
-                        "with, or make train/CLASS/ and test/CLASS/ (or val/CLASS/)",
+          ? fmt::format("{}: no folder{} test there: give --test-fraction 0.2 to test with a fifth of the "
+                        "images, or make train/CLASS/ and test/CLASS/ (or val/CLASS/)",
                         place.string(), divided ? "" : "s train and")
           : fmt::format(
-                "{}: no test*.tar (or val*.tar) there: give a test fraction, the share of the images to "
-                "test with, or the folder of train*.tar and test*.tar",
+                "{}: no test*.tar (or val*.tar) there: give --test-fraction 0.2 to test with a fifth of "
+                "the images, or the folder of train*.tar and test*.tar",
                 place.string()),
       "data-dir");
 }
@@ -141,7 +153,7 @@ ImageList split_off_test_images(ImageList& list, double fraction) {
 }
 
 ImageParts list_image_parts(const std::filesystem::path& place, double test_fraction, DataUse use) {
-  Parts<PartPlace> places = find_places(place);
+  Parts<PartPlace> places = find_places(place, use);
   test_fraction = test_share(places.test.path(), test_fraction, use);
   if (use == DataUse::training) check_tested(place, places, test_fraction);
   if (places.train.empty()) places.train.folder = place;

@@ -31,25 +31,14 @@ struct LabelCells {
   fail_table(table, fmt::format("line {}: {}", line, what));
 }
 
-/// Positions of the columns that are not dropped.
-std::vector<std::size_t> columns_to_read(const LabelTable& table, const std::vector<std::string>& header,
-                                         const Names& drop_columns) {
-  for (const std::string& name : drop_columns) {
-    if (std::ranges::find(header, name) != header.end()) continue;
-    throw Error(Category::data, fmt::format("{}: {}", table.file, unknown_name("column", name, header)),
-                "drop-columns");
-  }
-  std::vector<std::size_t> columns;
-  for (std::size_t i = 0; i < header.size(); ++i) {
-    if (std::ranges::find(drop_columns, header[i]) == drop_columns.end()) columns.push_back(i);
-  }
-  return columns;
-}
-
 /// Reads all rows: the images into `table`, the rest as it is.
 LabelCells read_cells(CsvReader& reader, const Names& drop_columns, LabelTable& table) {
   const std::vector<std::string> header = read_csv_header(reader);
-  const std::vector<std::size_t> columns = columns_to_read(table, header, drop_columns);
+  const std::vector<bool> dropped = dropped_columns(reader, header, drop_columns);
+  std::vector<std::size_t> columns;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (!dropped[i]) columns.push_back(i);
+  }
   if (columns.size() < 2) {
     fail_line(table, reader.line(),
               "the first column must name images, and those after it their labels; columns are separated by "
