@@ -15,8 +15,8 @@ namespace {
 
 /// Words for the outputs in CSV and JSON.
 struct Noun {
-  const char* one;
-  const char* all;
+  const char* singular;
+  const char* plural;
 };
 
 /// Prints the most probable outputs, which have names.
@@ -37,7 +37,7 @@ class RankedPrinter final : public PredictionPrinter {
         order_(names_.size()) {}
 
  private:
-  std::string csv_head() const override { return fmt::format("input,{},probability", noun_.one); }
+  std::string csv_head() const override { return fmt::format("input,{},probability", noun_.singular); }
 
   std::string lines(const std::string& input, std::span<const float> logits) override {
     write_probabilities_(logits, probabilities_);
@@ -63,9 +63,9 @@ class RankedPrinter final : public PredictionPrinter {
   std::string json(const std::string& input, std::span<const std::size_t> outputs) const {
     JsonValue predicted = JsonValue::array();
     for (const std::size_t i : outputs) {
-      predicted.push_back({{noun_.one, names_[i]}, {"probability", probabilities_[i]}});
+      predicted.push_back({{noun_.singular, names_[i]}, {"probability", probabilities_[i]}});
     }
-    return json_line(JsonValue{{"input", input}, {noun_.all, std::move(predicted)}});
+    return json_line(JsonValue{{"input", input}, {noun_.plural, std::move(predicted)}});
   }
   std::size_t count(std::span<const float> logits) const {
     const auto applies = [](float logit) { return logit > 0.0F; };

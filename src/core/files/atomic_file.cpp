@@ -53,9 +53,22 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   digest_.update(bytes);
 }
 
-void AtomicFile::commit(bool reads_back) {
+void AtomicFile::commit() {
+  sync();
+  replace();
+}
+
+void AtomicFile::verify_and_commit() {
+  sync();
+  read_back();
+  replace();
+}
+
+void AtomicFile::sync() {
   if (!retry_interrupted([&] { return files().fsync(descriptor_.get()); })) fail_file(file_, "sync");
-  if (reads_back) read_back();
+}
+
+void AtomicFile::replace() {
   if (files().rename(temporary_, file_) != 0) fail_file(file_, "replace the old one");
   committed_ = true;
   descriptor_ = {};  // not before: closing it ends its lock

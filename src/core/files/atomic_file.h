@@ -31,9 +31,11 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   /// Syncs the new file to the disk, replaces the old file, and syncs the folder. After an error the old file
-  /// is unchanged, unless only syncing the folder failed. `reads_back`: whether to read the new file back
-  /// from the disk and compare it with the written bytes before it replaces the old file.
-  void commit(bool reads_back = false);
+  /// is unchanged, unless only syncing the folder failed.
+  void commit();
+  /// Likewise, but reads the new file back from the disk and compares it with the written bytes before it
+  /// replaces the old file.
+  void verify_and_commit();
 
   /// Number and XXH3 digest of the bytes written so far.
   std::uint64_t size() const { return size_; }
@@ -41,7 +43,9 @@ class AtomicFile {
 
  private:
   bool create(const std::filesystem::path& name);
+  void sync();
   void read_back();
+  void replace();
 
   std::filesystem::path file_;
   std::filesystem::path temporary_;

@@ -5,7 +5,7 @@
 namespace lockstep::cpu {
 
 /// Runs operations of floats on operands that are stored in bf16: widens what an operation reads, rounds what
-/// it writes. The weights of convolutions and linear layers are rounded for it as well.
+/// it writes. The weights of convolutions are rounded for it as well.
 /// Sums inside an operation, parameters and their gradients are floats.
 Op widened(const OpRequest& request, Op op);
 /// Likewise for a loss.

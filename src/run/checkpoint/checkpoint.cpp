@@ -32,7 +32,7 @@ constexpr std::uint64_t max_state_bytes = std::uint64_t{1} << 26;
 
 /// Syncs the new file, reads it back, and describes it.
 ManifestEntry commit(AtomicFile& output, const Path& file) {
-  output.commit(/*reads_back=*/true);
+  output.verify_and_commit();
   return {.name = file.filename().string(), .size = output.size(), .hash = output.digest().hex()};
 }
 

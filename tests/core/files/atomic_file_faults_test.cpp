@@ -17,7 +17,11 @@ void replace(bool read_back) {
   file.write(std::as_bytes(std::span(new_text).first(1000)));
   file.write(std::as_bytes(std::span(new_text).subspan(1000)));
   EXPECT_EQ(file.size(), new_text.size());
-  file.commit(read_back);
+  if (read_back) {
+    file.verify_and_commit();
+  } else {
+    file.commit();
+  }
 }
 
 TEST(AtomicFileFaults, ACrashLeavesTheOldFileOrTheNewOne) {
