@@ -69,6 +69,8 @@ std::map<std::string, std::string> metadata_of(const ModelDescription& descripti
 /// Description in the metadata of a file, without unknown entries. Throws Error(data) naming file and entry
 /// for an entry that cannot be read.
 ModelDescription description_of(const ModelFile& file);
+/// Same for the entries of the metadata of the file `origin`, of any format.
+ModelDescription description_of(const std::map<std::string, std::string>& entries, const std::string& origin);
 
 /// Builds the network of a description. Throws Error(data) naming `origin`, the file, if the description has
 /// none, or a mistake.

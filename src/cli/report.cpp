@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/options/option_set.h"
 #include "cli/output.h"
+#include "cli/source_files.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file_system.h"
 #include "core/printable.h"
@@ -108,6 +109,9 @@ std::vector<std::string> write_files(const RunFolder& folder, const RunRecord& r
 int report(const ReportOptions& options) {
   const RunFolder folder(options.directory);
   const RunRecord record = read_run_record(folder);
+  const std::vector<SourceFile> sources = files_of(folder);
+  if (options.csv != to_stdout) check_not_source(options.csv, sources, "csv");
+  check_not_source(options.output, sources, "output");
   const std::vector<std::string> written = write_files(folder, record, options);
   if (options.csv == to_stdout) return 0;
   print_epochs(record);

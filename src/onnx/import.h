@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +23,7 @@ struct OnnxImport {
   std::unique_ptr<Network> network;
   /// Values of the network's parameters, in their order; empty if they were not read.
   std::vector<std::vector<float>> weights;
+  std::map<std::string, std::string> metadata;  ///< entries of the model beside the network
   std::vector<std::string> notes;  ///< what the model has and the network has not, a sentence each
 };
 

@@ -80,15 +80,19 @@ std::map<std::string, std::string> metadata_of(const ModelDescription& descripti
 }
 
 ModelDescription description_of(const ModelFile& file) {
+  return description_of(file.metadata(), file.origin());
+}
+
+ModelDescription description_of(const std::map<std::string, std::string>& entries,
+                                const std::string& origin) {
   ModelDescription description;
-  const std::map<std::string, std::string>& entries = file.metadata();
   visit(description, [&](auto& value, const Field& field) {
     const auto found = entries.find(field.name);
     if (found == entries.end()) return;
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::string>) {
       value = found->second;
     } else {
-      EntryReader(found->second, fmt::format("{}: metadata '{}'", file.origin(), field.name)).read(value);
+      EntryReader(found->second, fmt::format("{}: metadata '{}'", origin, field.name)).read(value);
     }
   });
   for (const auto& entry : entries) {

@@ -129,6 +129,20 @@ void check_options(const TrainerOptions& options, int ranks, std::uint64_t train
   }
 }
 
+void check_input(const InputOptions& input, Encoding encoding) {
+  if (encoding == Encoding::floats) return;
+  const auto check = [](const std::vector<double>& values, const char* field) {
+    const auto outside = [](double value) { return value < 0.0 || value > 1.0; };
+    const auto found = std::ranges::find_if(values, outside);
+    if (found == values.end()) return;
+    refuse(field, fmt::format("{} is not from 0 to 1, as pixels are for the network: divide values for "
+                              "pixels from 0 to 255 by 255",
+                              *found));
+  };
+  check(input.mean, "mean");
+  check(input.deviation, "std");
+}
+
 void check_fit(const Network& network, const Dataset& dataset) {
   if (dataset.size() == 0) {
     throw Error(Category::usage, "the data set has no samples");

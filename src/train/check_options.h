@@ -15,6 +15,10 @@ void check_options(const TrainerOptions& options, int ranks, std::uint64_t train
 /// Throws Error(usage) unless the batch size is a number.
 void check_size(const BatchOptions& batch);
 
+/// Throws Error(usage) for a mean or a deviation of pixels that are not numbers from 0 to 1, as pixels are
+/// for the network. Tables may have any.
+void check_input(const InputOptions& input, Encoding encoding);
+
 /// Throws Error(usage) unless the network can take the data set: images of the same shape, no more classes
 /// (for other tasks, as many targets), at least one sample.
 void check_fit(const Network& network, const Dataset& dataset);

@@ -26,6 +26,7 @@ Run check_run(const World& world, const Placement& placement, const Network& net
   world.agree([&] {
     run.options.batch.micro_batches = micro_batches_of(run.options.batch, placement.common_device());
     check_options(run.options, world.size(), train.size());
+    check_input(run.options.input, train.encoding());
     check_fit(network, train);
     check_fit(network, test);
     const Transform checked(run.options.input, train, options.augment, options.seed);

@@ -87,7 +87,7 @@ extern "C" void lockstep_on_signal(int number) {
   const int earlier_errno = errno;
   if (number == SIGUSR2) {
     received.checkpoint.store(true);
-  } else if (prevents_the_run()) {
+  } else if (!has_announced_end() && prevents_the_run()) {  // mpirun ends the other ranks of one that failed
     end_before_the_run(number);
   } else {
     int none = 0;

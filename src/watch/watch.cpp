@@ -45,6 +45,7 @@ std::vector<Message> gather(const ConnectedRanks& ranks, const Message& own) {
 /// Memory that announce_end writes to; null: no other rank watches.
 std::atomic<JobMemory*> watched_memory{nullptr};
 std::atomic<RankMemory*> watched_slot{nullptr};
+std::atomic<bool> announced_end{false};
 
 bool same_file(const Introduction& a, const Introduction& b) {
   return a.inode != 0 && a.device == b.device && a.inode == b.inode;
@@ -224,6 +225,7 @@ void Watch::publish() {
 }
 
 void announce_end() noexcept {
+  announced_end = true;
   if (JobMemory* const memory = watched_memory) {
     memory->remove();  // the launcher kills the other ranks
     watched_slot.load()->ending = RankMemory::Ending::failed;
@@ -231,9 +233,12 @@ void announce_end() noexcept {
 }
 
 void announce_common_end() noexcept {
+  announced_end = true;
   if (watched_memory.load() == nullptr) return;
   auto none = RankMemory::Ending::no;
   watched_slot.load()->ending.compare_exchange_strong(none, RankMemory::Ending::failed_together);
 }
+
+bool has_announced_end() noexcept { return announced_end; }
 
 }  // namespace lockstep

@@ -141,4 +141,7 @@ void announce_end() noexcept;
 /// Marks this process as exiting after an error that all ranks have agreed on.
 void announce_common_end() noexcept;
 
+/// Whether this process has announced its end. Safe in signal handlers.
+bool has_announced_end() noexcept;
+
 }  // namespace lockstep

@@ -104,6 +104,8 @@ TEST(FewSteps, OfABatchThatCouldBeSmaller) {
             "300 samples in batches of 256 make 2 steps an epoch: --batch-size 32 makes 10 (and changes the "
             "result)");
   EXPECT_EQ(few_steps_warning(options, 5120, 20), "");
+  options.training.batch.size = 33;
+  EXPECT_EQ(few_steps_warning(options, 48, 2), "") << "a batch of 32 makes 2 steps, too";
   options.training.batch.size = 32;
   EXPECT_EQ(few_steps_warning(options, 300, 10), "");
 }

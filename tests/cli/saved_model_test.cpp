@@ -28,23 +28,19 @@ SavedModel lenet() {
                      .options = {{"lr", "0.1"}, {"model", "lenet"}, {"batch-size", "64"}}});
 }
 
-/// Images with class names.
-class Named : public test::Synthetic {
- public:
-  explicit Named(Names names)
-      : Synthetic(12, {1, 28, 28}, static_cast<int>(names.size())), names_(std::move(names)) {}
-  Names class_names() const override { return names_; }
-
- private:
-  Names names_;
-};
+/// Images of classes with names.
+test::Synthetic named(const Names& names) {
+  test::Synthetic set(12, {1, 28, 28}, static_cast<int>(names.size()));
+  set.names = names;
+  return set;
+}
 
 TEST(SavedModel, LabelsFollowTheNamesOfClasses) {
   const SavedModel model = lenet();
-  EXPECT_EQ(relabel(Named({"cat", "cow", "dog"}), model), nullptr);
+  EXPECT_EQ(relabel(named({"cat", "cow", "dog"}), model), nullptr);
   EXPECT_EQ(relabel(test::Synthetic(12, {1, 28, 28}, 3), model), nullptr) << "it has no names";
   for (const Names& names : {Names{"dog", "cat", "cow"}, {"dog", "cat"}}) {
-    const Named other(names);
+    const test::Synthetic other = named(names);
     const auto relabelled = relabel(other, model);
     ASSERT_NE(relabelled, nullptr);
     EXPECT_EQ(relabelled->classes(), 3);
@@ -57,11 +53,11 @@ TEST(SavedModel, LabelsFollowTheNamesOfClasses) {
   expect_error(
       Category::data,
       {"a class 'hen', which m does not know", "classes of the data set: hen, cat; of the model: cat"}, [&] {
-        relabel(Named({"hen", "cat"}), model);
+        relabel(named({"hen", "cat"}), model);
       });
   Names many;
   for (int i = 0; i < 14; ++i) many.push_back("c" + std::to_string(i));
-  expect_error(Category::data, {"c8, c9 and 4 more; of the model"}, [&] { relabel(Named(many), model); });
+  expect_error(Category::data, {"c8, c9 and 4 more; of the model"}, [&] { relabel(named(many), model); });
 }
 
 TEST(SavedModel, LabelsAreMatchedByName) {
@@ -70,8 +66,9 @@ TEST(SavedModel, LabelsAreMatchedByName) {
                                        .outputs = 3,
                                        .classes = {"sea", "sky", "sun"},
                                        .task = "multilabel"});
-  Named data({"sun", "sea"});  // the second label applies to samples of class 1, the first to all
-  check_task(Named({"sun", "sea"}), lenet());
+  test::Synthetic data =
+      named({"sun", "sea"});  // the second label applies to samples of class 1, the first to all
+  check_task(named({"sun", "sea"}), lenet());
   expect_error(Category::data,
                {"m: is a model of task 'multilabel'; the task of the data set is 'classification'"},
                [&] { check_task(data, model); });
@@ -86,7 +83,7 @@ TEST(SavedModel, LabelsAreMatchedByName) {
     EXPECT_EQ(std::vector<float>(targets.begin(), targets.end()),
               (std::vector<float>{data.label(id) == 1 ? 1.0F : 0.0F, 0, 1}));
   }
-  Named other({"sun", "fog"});
+  test::Synthetic other = named({"sun", "fog"});
   other.set_task(Task::multilabel);
   expect_error(
       Category::data,
@@ -151,6 +148,11 @@ TEST(SavedModel, ImpliesOptionsOfDataAndInput) {
   of_mnist.description.data = {{"dataset", "mnist"}};
   EXPECT_EQ(implied(of_mnist, "images"), (Texts{"image-size = 28 !", "channels = 1 !", "mean = 0.25 !",
                                                 "crop-pct = 0.5 !", "batch-size = 64"}));
+  SavedModel of_table = lenet();
+  of_table.description.data = {{"dataset", "csv"}};
+  of_table.description.table = "{}";
+  EXPECT_EQ(implied(of_table, "images"), (Texts{"mean = 0.25 !", "crop-pct = 0.5 !", "batch-size = 64"}))
+      << "columns are no size of images";
   EXPECT_EQ(implied(model_with({}), "images"), Texts());
 }
 

@@ -67,5 +67,21 @@ TEST(MicroBatchesOf, AreAsManyAsAreAskedForWhereTheyDivideTheBatch) {
                [] { micro_batches_of({.size = 256, .micro_batches = 7}, DeviceKind::cpu); });
 }
 
+TEST(CheckInput, PixelsAreNumbersFrom0To1) {
+  const auto check = [](std::vector<double> mean, std::vector<double> deviation, Encoding encoding) {
+    check_input({.mean = std::move(mean), .deviation = std::move(deviation)}, encoding);
+  };
+  for (const Encoding encoding : {Encoding::pixels, Encoding::image_file}) {
+    check({0.0, 1.0}, {1.0, 2e-38}, encoding);
+    check({}, {}, encoding);
+    expect_error(Category::usage, {"mean: 123.675 is not from 0 to 1", "by 255"}, [&] {
+      check({0.5, 123.675}, {}, encoding);
+    });
+    expect_error(Category::usage, {"mean: -0.5 is not from 0 to 1"}, [&] { check({-0.5}, {}, encoding); });
+    expect_error(Category::usage, {"std: 58.4 is not from 0 to 1"}, [&] { check({}, {58.4}, encoding); });
+  }
+  check({-100.0, 1e6}, {58.4}, Encoding::floats);
+}
+
 }  // namespace
 }  // namespace lockstep

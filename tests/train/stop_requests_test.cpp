@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "train/small_run.h"
+#include "watch/watch.h"
 
 // The thread sanitizer calls handlers late, and not in a process that ends meanwhile.
 #if defined(__has_feature)
@@ -44,6 +45,16 @@ TEST(StopRequests, SignalsThatStopEndAtOnceBeforeTheRun) {
   EXPECT_EQ(status_of_child([] {
               const StopRequests requests;
               raise(SIGUSR2);
+            }),
+            0);
+}
+
+/// mpirun sends SIGTERM to ranks that print their own error.
+TEST(StopRequests, SignalsDoNotEndAProcessThatIsEnding) {
+  EXPECT_EQ(status_of_child([] {
+              const StopRequests requests;
+              announce_common_end();
+              raise(SIGTERM);
             }),
             0);
 }

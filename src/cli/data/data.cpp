@@ -278,7 +278,7 @@ int print_data(World& world, const DataOptions& options) {
   results.parts.push_back(examine("test", *data.test, options, printer));
   if (const TableEncoding* table = data.train->table_encoding()) {
     results.columns = table->columns;
-    printer.text(text_of(table->columns));
+    printer.text(label_column_text(*data.train, options.data) + "\n" + text_of(table->columns));
   }
   printer.finish(results);
   return 0;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/inspect/inspected.h"
@@ -19,6 +20,7 @@
 #include "lockstep/model_file.h"
 #include "lockstep/models.h"
 #include "run/checkpoint/checkpoint.h"
+#include "run/run_folder.h"
 
 namespace lockstep {
 namespace {
@@ -45,7 +47,7 @@ void visit(O& options, Visitor&& field) {
   field(verify,
         {.name = "verify",
          .help = "read all files, compare checkpoints with the sizes and hashes of their MANIFEST, and "
-                 "print only the result: a line for each checkpoint of a run directory",
+                 "print only the result: a line for each checkpoint and model of a run directory",
          .group = "Checkpoints"});
   visit(results, field);
 }
@@ -147,27 +149,41 @@ Verified verify_checkpoint(const std::filesystem::path& path) {
           .optimizer_tensors = checkpoint.optimizer.tensors().size()};
 }
 
-/// Checks the files of a checkpoint or, if `path` is a run directory, of all its checkpoints. Throws
-/// Error(data) if one is damaged.
+/// The best and the final model of a run that are there; none if `path` is a checkpoint.
+std::vector<std::string> find_models(const std::filesystem::path& path) {
+  const std::filesystem::path place = run_or_checkpoint(path);
+  std::vector<std::string> models;
+  if (is_checkpoint(place)) return models;
+  for (const auto& file : {RunFolder(place).best(), RunFolder(place).final_model()}) {
+    if (file_kind(file) == FileKind::file) models.push_back(file.string());
+  }
+  return models;
+}
+
+/// Checks the files of a checkpoint or, if `path` is a run directory, of all its checkpoints and models.
+/// Throws Error(data) if one is damaged.
 void verify_checkpoints(const std::filesystem::path& path, const ResultPrinter& printer) {
   const auto checkpoints = find_checkpoints(path);
+  const std::vector<std::string> models = find_models(path);
+  const std::size_t count = checkpoints.size() + models.size();
   VerifiedFiles files;
   std::size_t damaged = 0;
-  for (const auto& checkpoint : checkpoints) {
+  const auto verify = [&](const std::string& file, auto&& read) {
     try {
-      files.verified.push_back(verify_checkpoint(checkpoint));
+      files.verified.push_back(read(file));
     } catch (const Error& error) {
-      if (checkpoints.size() == 1) throw;
-      files.verified.push_back({.path = checkpoint.string(), .problem = error.what(), .step = {}});
+      if (count == 1) throw;
+      files.verified.push_back({.path = file, .problem = error.what(), .step = {}});
       ++damaged;
     }
     printer.text(text_of(files.verified.back()));
-  }
+  };
+  for (const auto& checkpoint : checkpoints) verify(checkpoint.string(), verify_checkpoint);
+  for (const std::string& model : models) verify(model, verify_file);
   printer.finish(files);
-  if (damaged != 0) {
-    throw Error(Category::data, fmt::format("{}: {} of {} checkpoints cannot be used", path.string(), damaged,
-                                            checkpoints.size()));
-  }
+  if (damaged == 0) return;
+  throw Error(Category::data, fmt::format("{}: {} of {} checkpoints{} cannot be used", path.string(), damaged,
+                                          count, models.empty() ? "" : " and models"));
 }
 
 int inspect(const InspectOptions& options) {

@@ -7,6 +7,8 @@
 #include "cli/model/model_summary.h"
 #include "cli/model/saved_model.h"
 #include "core/printable.h"
+#include "data/files/table_encoding.h"
+#include "train/run_description.h"
 
 namespace lockstep {
 namespace {
@@ -46,6 +48,12 @@ std::string input_text(const ModelDescription& description) {
   if (!input.mean.empty()) text += fmt::format(", mean {}", fmt::join(input.mean, ","));
   if (!input.deviation.empty()) text += fmt::format(", std {}", fmt::join(input.deviation, ","));
   return text + (input.crop_share == 1.0 ? "" : fmt::format(", centre crop {}", input.crop_share));
+}
+
+/// Column of the labels in tables; empty: the samples are images.
+std::string label_text(const ModelDescription& description) {
+  if (description.table.empty()) return "";
+  return "column " + in_quotes(table_encoding_of(description, "the file").label_column);
 }
 
 /// Unit of the number to predict; empty: there is none.
@@ -98,8 +106,9 @@ std::string text_of(const ModelDescription& description) {
   return line("network", network_text(description)) + line("input", input_text(description)) +
          line("outputs", fmt::format("{}{}{}", description.outputs, classes.empty() ? "" : ": ",
                                      fmt::join(classes, ", "))) +
-         line("task", description.task) + line("target", target_text(description)) +
-         line("data", in_a_line(description.data)) + line("results", in_a_line(description.results)) +
+         line("labels", label_text(description)) + line("task", description.task) +
+         line("target", target_text(description)) + line("data", in_a_line(description.data)) +
+         line("results", in_a_line(description.results)) +
          line("saved by", "lockstep " + description.version);
 }
 

@@ -12,6 +12,7 @@
 #include "cli/model/sample_predictions.h"
 #include "cli/model/saved_model.h"
 #include "cli/results.h"
+#include "cli/source_files.h"
 #include "cli/train/data_warnings.h"
 #include "core/files/file_system.h"
 #include "core/message.h"
@@ -136,7 +137,10 @@ std::unique_ptr<SamplePredictions> open_predictions(const World& world, const Ne
                                                     const Dataset& dataset, const EvalOptions& options) {
   std::unique_ptr<SamplePredictions> predictions;
   world.agree([&] {
-    if (!options.predictions.empty()) check_not_model(options.predictions, *options.saved);
+    if (!options.predictions.empty()) {
+      check_not_source(options.predictions, files_of(*options.saved), "predictions");
+      check_not_source(options.predictions, files_of(options.data), "predictions");
+    }
     if (world.rank() != 0 || !needs_outputs(options)) return;
     const auto classes = static_cast<std::size_t>(network.classes());
     predictions =

@@ -7,6 +7,7 @@
 #include "cli/model/saved_model.h"
 #include "cli/options/option_set.h"
 #include "cli/output.h"
+#include "cli/source_files.h"
 #include "core/message.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
@@ -75,8 +76,11 @@ std::map<std::string, std::string> metadata_for(ModelDescription description) {
 
 int export_model(const ExportOptions& options) {
   const SavedModel model = open_model(options.model, true);
-  print_warning(changed_warning(model));
-  check_not_model(options.output, model);
+  if (const std::string changed = changed_warning(model); !changed.empty()) {
+    throw Error(Category::data,
+                changed + ": it is damaged, or was changed without removing 'digest' from its metadata");
+  }
+  check_not_source(options.output, files_of(model));
   const auto network = network_of(model, options.network.name, options.input, options.classes);
   if (options.softmax && model.description.task != name_of(Task::classification)) {
     throw Error(Category::usage,

@@ -2,12 +2,16 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/options/option_set.h"
 #include "cli/output.h"
+#include "cli/source_files.h"
+#include "core/as_text.h"
 #include "core/files/atomic_file.h"
+#include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "core/options/text.h"
 #include "core/printable.h"
@@ -68,18 +72,29 @@ std::string summary_of(const Network& network) {
                      counted(network.classes(), "class"));
 }
 
-void write_weights(const std::filesystem::path& file, const OnnxImport& imported, const std::string& json) {
+/// Description of the weights. Names of the outputs and preparation of the samples are those that lockstep
+/// has exported; of another program's model, they are unknown.
+ModelDescription description_for(const OnnxImport& imported, const std::string& model) {
+  ModelDescription description;
+  if (imported.metadata.contains("lockstep_version")) description = description_of(imported.metadata, model);
+  const bool has_all = description.outputs == imported.network->classes();
+  if (!has_all) description.classes.clear();  // the network has changed since
+  description.network = network_json(*imported.network);
+  description.shape = imported.network->input_shape();
+  description.outputs = imported.network->classes();
+  description.version = version();
+  description.digest.clear();  // that of the parameters before --fold-batch-norm
+  return description;
+}
+
+void write_weights(const std::filesystem::path& file, const OnnxImport& imported, const std::string& model) {
   const Network& network = *imported.network;
   std::vector<NamedTensor> tensors;
   for (std::size_t i = 0; i < network.parameters().size(); ++i) {
     const Parameter& parameter = network.parameters()[i];
     tensors.push_back({parameter.name, parameter.shape, std::span<const float>(imported.weights[i])});
   }
-  write_model_file(file, tensors,
-                   metadata_of({.network = json,
-                                .shape = network.input_shape(),
-                                .outputs = network.classes(),
-                                .version = version()}));
+  write_model_file(file, tensors, metadata_of(description_for(imported, model)));
 }
 
 /// Throws Error(usage) for a model that training has saved: its description would be lost.
@@ -93,6 +108,31 @@ void check_not_trained(const std::filesystem::path& weights_file) {
                           weights_file.string()));
 }
 
+/// Whether `text` is the network file of the model, with or without the first values that its weights
+/// suggest.
+bool is_network_of(const std::string& model, OnnxImportOptions how, std::string_view text) {
+  for (int i = 0; i < 2; ++i) {
+    try {
+      if (network_json(*import_onnx(model, how).network) == text) return true;
+    } catch (const Error&) {  // the weights, which are not wanted, cannot be read
+      return false;
+    }
+    how.weights = !how.weights;
+  }
+  return false;
+}
+
+/// Throws Error(usage) for a network file that is not the model's: it would be lost.
+void check_not_other_network(const std::filesystem::path& network_file, const std::string& model,
+                             const OnnxImportOptions& how) {
+  if (file_kind(network_file) != FileKind::file) return;
+  const std::vector<std::byte> present = read_file(network_file);
+  if (is_network_of(model, how, as_text(present))) return;
+  throw Error(Category::usage,
+              fmt::format("would replace {}, another network: name another file, or remove it",
+                          network_file.string()));
+}
+
 int import_model(const ImportOptions& options) {
   const std::filesystem::path network_file = options.network;
   if (network_file.extension() != ".json") {
@@ -104,11 +144,14 @@ int import_model(const ImportOptions& options) {
   const OnnxImport imported = import_onnx(options.model, how);
   const std::string json = network_json(*imported.network);
   const auto weights_file = std::filesystem::path(network_file).replace_extension(".safetensors");
+  check_not_source(network_file, {{options.model, "the model itself"}});
+  check_not_other_network(network_file, options.model, how);
+  if (how.weights) check_not_source(weights_file, {{options.model, "the model itself"}});
   if (how.weights) check_not_trained(weights_file);
   write_text_file(network_file, json);
   std::vector<std::string> lines{fmt::format("{}: {}", options.network, summary_of(*imported.network))};
   if (how.weights) {
-    write_weights(weights_file, imported, json);
+    write_weights(weights_file, imported, options.model);
     lines.push_back(fmt::format("{}: the weights", weights_file.string()));
   }
   lines.insert(lines.end(), imported.notes.begin(), imported.notes.end());

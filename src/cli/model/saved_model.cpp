@@ -144,11 +144,6 @@ SavedModel open_model(const std::filesystem::path& path, bool warns) {
   return described(ModelFile::read(path), path.string());
 }
 
-void check_not_model(const std::filesystem::path& output, const SavedModel& model) {
-  if (!is_same_file(output, model.place)) return;
-  throw Error(Category::usage, fmt::format("{} is the model itself: name another file", output.string()));
-}
-
 std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::Given& given) {
   std::vector<ImpliedValue> values;
   const ModelDescription& description = model.description;
@@ -161,7 +156,7 @@ std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::G
   if (dataset == saved) {
     for (const auto& [name, value] : description.data)
       add(name, value, name != "data-dir" && name != "labels");
-  } else if (dataset == "images") {
+  } else if (dataset == "images" && description.table.empty()) {
     add("image-size", std::to_string(description.shape.height), true);
     add("channels", std::to_string(description.shape.channels), true);
   }
@@ -220,6 +215,12 @@ void check_encoding(const Dataset& dataset, const SavedModel& model) {
   if (table_text(dataset) == model.description.table &&
       dataset.target_scale() == model.description.target_scale)
     return;
+  if (model.description.table.empty() != (dataset.table_encoding() == nullptr)) {
+    const auto kind = [](bool is_table) { return is_table ? "tables" : "images"; };
+    throw Error(Category::data, fmt::format("{}: is a model of {}, the data set is one of {}", model.place,
+                                            kind(!model.description.table.empty()),
+                                            kind(dataset.table_encoding() != nullptr)));
+  }
   throw Error(
       Category::data,
       fmt::format(

@@ -43,14 +43,11 @@ std::string changed_warning(const SavedModel& model);
 /// a warning for each later one if `warns`. Throws Error(data).
 SavedModel open_model(const std::filesystem::path& path, bool warns);
 
-/// Throws Error(usage) if `output`, a file that is to be written, is the file of the model.
-void check_not_model(const std::filesystem::path& output, const SavedModel& model);
-
 /// Opens the model of a checkpoint, or of the newest good one of a run directory. Throws as open_checkpoint.
 SavedModel open_checkpoint_model(const std::filesystem::path& path, bool warns);
 
 /// Values that the model implies for options of its data and input. If another data set is given, those of
-/// the data are left out; images then have the size of the network's input.
+/// the data are left out; other images then have the size of the input, if the model is one of images.
 std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::Given& given);
 
 /// Builds the network of the model: the one that it describes, for samples of `shape` if it takes them, else
@@ -66,8 +63,8 @@ std::optional<TrainedTable> trained_table(const SavedModel& model);
 /// Throws Error(data) for a data set of another task than that of a model that describes itself.
 void check_task(const Dataset& dataset, const SavedModel& model);
 
-/// Throws Error(data) for a table whose columns, or numbers to predict, are encoded otherwise than the model
-/// expects, by other training rows than those of the model.
+/// Throws Error(data) for a table if the model takes images, and the reverse; and for a table whose columns,
+/// or numbers to predict, are encoded otherwise than the model expects, by other training rows than its own.
 void check_encoding(const Dataset& dataset, const SavedModel& model);
 
 /// A data set with the numbers that a model has for the names of its classes or labels; null: they are the

@@ -313,6 +313,7 @@ bool OptionSet::read_files(Values& values) {
   if (given == values.end()) return false;
   const std::string file = config_of_option_(given->second.value);
   if (file.empty()) return false;
+  // Not `device = cuda` of the run's file: the run may continue on a host without GPUs.
   const bool device_is_given = values.contains("device");
   read_file(file, values);
   const auto device = values.find("device");
@@ -320,7 +321,8 @@ bool OptionSet::read_files(Values& values) {
   return true;
 }
 
-void OptionSet::read_file(const std::string& file, Values& values) const {
+void OptionSet::read_file(const std::string& file, Values& values) {
+  config_read_ = file;
   read_entries(read_config(file), file, values);
 }
 

@@ -92,6 +92,8 @@ class OptionSet {
 
   /// Whether the option has a value that is neither its default nor implied.
   bool is_given(const std::string& name) const { return given_.contains(name); }
+  /// Configuration file that parse() has read; empty: none.
+  const std::string& config_read() const { return config_read_; }
   /// Sentences on options that were given although another value with `contradicts` is implied; empty: none.
   const std::vector<std::string>& contradictions() const { return contradictions_; }
   /// Returns the result of `body`. An Error that it throws about an option then begins with the origin of the
@@ -153,7 +155,7 @@ class OptionSet {
   void read_environment(const char* const* environment, Values& values) const;
   /// Returns whether a file was read.
   bool read_files(Values& values);
-  void read_file(const std::string& file, Values& values) const;
+  void read_file(const std::string& file, Values& values);
   void add_implied(Values& values);
   void read_entries(const std::vector<ConfigEntry>& entries, const std::string& origin, Values& values) const;
   /// Returns the names of the options that are the recipe's.
@@ -182,6 +184,7 @@ class OptionSet {
   std::vector<std::function<std::vector<OptionText>()>> texts_;
   std::vector<std::function<void()>> checks_;
   std::string config_option_;
+  std::string config_read_;
   std::function<std::string(const std::string&)> config_of_option_;
   std::function<std::vector<ImpliedValue>(const Given&)> implied_;
   std::set<std::string> given_;

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/model/data_part.h"
@@ -12,8 +15,12 @@
 #include "cli/predict/inputs.h"
 #include "cli/predict/prediction_printer.h"
 #include "cli/predict/tables.h"
+#include "core/command_line.h"
+#include "core/files/file_system.h"
+#include "core/files/folder.h"
 #include "core/message.h"
 #include "core/printable.h"
+#include "data/sets/images/image_list.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/task.h"
@@ -104,9 +111,18 @@ OptionSet option_set(PredictOptions& options) {
   set.config_file();
   set.imply([&options](const OptionSet::Given& given) { return implied(options, given); });
   set.check([&options] {
-    if (options.paths.empty() != options.has_dataset) {
-      throw Error(Category::usage, "name images, folders, archives or tables, or a data set with --dataset");
+    const bool has_paths = !options.paths.empty();
+    if (has_paths && options.has_dataset) {
+      throw Error(Category::usage, fmt::format("both {} and a data set are given: omit one of them",
+                                               in_quotes(options.paths[0])));
     }
+    if (has_paths || options.has_dataset) return;
+    const std::string& folder = options.data.directory;
+    throw Error(Category::usage,
+                folder.empty() ? "name images, folders, archives or tables, or a data set with --dataset"
+                               : fmt::format("--data-dir needs --dataset; to predict all files in a folder, "
+                                             "give the folder alone: {}",
+                                             shell_line({"predict", options.file, folder})));
   });
   set.epilogue(
       "Examples:\n  lockstep predict runs/flowers-1 rose.jpg\n"
@@ -124,6 +140,21 @@ Shape input_shape(const PredictOptions& options, bool has_size) {
   const int size = options.data.image_size;
   if (described.channels < 1) return {options.data.channels, size, size};
   return has_size ? Shape{described.channels, size, size} : described;
+}
+
+/// Throws Error(data) for a data set of images that is a folder of images without classes.
+void check_has_classes(const PredictOptions& options) {
+  const std::filesystem::path folder = options.data.directory;
+  if (options.data.name != "images" || options.data.task != Task::classification || !is_folder(folder))
+    return;
+  const std::vector<std::string> names = list_folder(folder);
+  const auto may_be_part = [&](const std::string& name) {
+    return name.ends_with(".tar") || name.ends_with(".index") || is_folder(folder / name);
+  };
+  if (std::ranges::none_of(names, is_image_name) || std::ranges::any_of(names, may_be_part)) return;
+  throw Error(Category::data,
+              fmt::format("{}: holds images, but no folders named after classes; to predict the images: {}",
+                          folder.string(), shell_line({"predict", options.file, folder.string()})));
 }
 
 /// Opens the inputs that are named, and prints what is odd or cannot be read. Collective.
@@ -190,6 +221,7 @@ int print_predictions(World& world, const PredictOptions& options, const OptionS
   DataPart data;
   InputSamples named;
   if (options.has_dataset) {
+    world.agree([&] { check_has_classes(options); });
     data = open_part(world, options.data, options.split, model);
   } else {
     named = open_inputs(world, options, set.is_given("image-size"));
@@ -200,14 +232,16 @@ int print_predictions(World& world, const PredictOptions& options, const OptionS
   std::unique_ptr<PredictionPrinter> printer;
   world.agree([&] {
     if (options.has_dataset) check_encoding(dataset, model);
-    if (dataset.size() == 0 && unreadable > 0)
+    if (dataset.size() == 0 && unreadable > 0) {
+      if (world.rank() == 0) print(text_of(named.unreadable, options.format));
       throw Error(Category::data, "none of the inputs could be read");
+    }
     if (dataset.size() == 0) throw Error(Category::usage, "no inputs were named");
     network = network_of(model, options.model.name, dataset.shape(), 0);
     printer = make_printer(options, set.is_given("top"), dataset, *network);
   });
   const std::uint64_t inputs = dataset.size() + unreadable;  // samples, and files that have none
-  if (world.rank() == 0) print(printer->head() + printer->text(named.unreadable));
+  if (world.rank() == 0) print(printer->head() + text_of(named.unreadable, options.format));
   predict(world, *network, model.file, dataset,
           {.input = options.input, .batch = options.batch, .execution = options.execution},
           [&](const OutputBlock& block) {

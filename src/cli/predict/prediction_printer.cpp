@@ -18,9 +18,9 @@ std::string PredictionPrinter::text(const OutputBlock& block) {
   return text;
 }
 
-std::string PredictionPrinter::text(const std::vector<UnreadInput>& inputs) const {
+std::string text_of(const std::vector<UnreadInput>& inputs, PredictionFormat format) {
   std::string text;
-  if (format_ == PredictionFormat::json) {
+  if (format == PredictionFormat::json) {
     for (const UnreadInput& input : inputs) text += json_line(input);
   }
   return text;

@@ -27,6 +27,9 @@ std::string json_line(const Line& line) {
   return json_text(json_of(line)) + "\n";
 }
 
+/// Lines of inputs that have no samples, in JSON only.
+std::string text_of(const std::vector<UnreadInput>& inputs, PredictionFormat format);
+
 /// Texts of the predictions of a task, in the order of the samples. They do not depend on ranks and threads.
 class PredictionPrinter {
  public:
@@ -37,8 +40,6 @@ class PredictionPrinter {
 
   /// Line before the first sample; may be empty.
   std::string head() const { return format_ == PredictionFormat::csv ? csv_head() + "\n" : ""; }
-  /// Lines of inputs that have no samples, in JSON only.
-  std::string text(const std::vector<UnreadInput>& inputs) const;
   /// Lines of the samples of a block. Those that cannot be read have a line in JSON only.
   std::string text(const OutputBlock& block);
 

@@ -181,6 +181,7 @@ std::string few_steps_warning(const TrainOptions& options, std::uint64_t samples
   if (steps_per_epoch >= enough || batch <= smaller) return {};
   const auto steps =
       (samples + static_cast<std::uint64_t>(smaller) - 1) / static_cast<std::uint64_t>(smaller);
+  if (steps <= steps_per_epoch) return {};
   return fmt::format("{} in batches of {} make {} an epoch: {} {} makes {} (and changes the result)",
                      counted(samples, "sample"), batch, counted(steps_per_epoch, "step"),
                      flag_of(&BatchOptions::size), smaller, steps);
@@ -194,6 +195,8 @@ void print_start(const World& world, const TrainOptions& options, const RunPlace
     print_summary(world, options, trainer);
     print_map(map);
     print_message(sizes_text(data));
+    if (has_default_label_column(*data.train, options.data))
+      print_message(label_column_text(*data.train, options.data));
     print_place(options, place, trainer);
   }
   if (trainer.step() == 0 && !options.output.quiet)

@@ -13,9 +13,12 @@
 #include "cli/train/stop_line.h"
 #include "comm/world/gather.h"
 #include "core/files/file_system.h"
+#include "core/files/folder.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
 #include "core/options/internal_variables.h"
+#include "data/sets/images/image_parts.h"
+#include "data/sets/images/packed_images.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/checkpoint_store.h"
 
@@ -71,6 +74,26 @@ void check_outside_runs(const std::filesystem::path& path) {
               fmt::format("{} belongs to the run {}: name that directory, or choose another", place.string(),
                           run.string()),
               "run-dir");
+}
+
+/// Throws Error(usage) for a run directory in a folder of classes, which would take it for a class.
+void check_outside_classes(const std::filesystem::path& run, const DatasetOptions& data) {
+  if (data.name != "images" || data.task != Task::classification || data.directory.empty()) return;
+  if (has_packed_images(data.directory)) return;
+  std::vector<std::filesystem::path> folders;
+  for (const Part part : {Part::train, Part::validation, Part::test}) {
+    std::filesystem::path folder = find_image_part(data.directory, part);
+    if (!folder.empty()) folders.push_back(std::move(folder));
+  }
+  if (folders.empty()) folders.emplace_back(data.directory);
+  for (const std::filesystem::path& folder : folders) {
+    if (!lies_in(run, folder)) continue;
+    throw Error(Category::usage,
+                fmt::format("{} lies in the folder of the classes, {}, and would be taken for one: choose "
+                            "another place, or none",
+                            run.string(), folder.string()),
+                "run-dir");
+  }
 }
 
 RunPlace new_run(const TrainOptions& options, const std::string& host) {
@@ -155,10 +178,15 @@ void check_place(const TrainOptions& options) {
 
 RunPlace find(const TrainOptions& options, const std::string& host) {
   check_place(options);
-  if (chooses_folder(options) && !options.output.keeps_nothing())
+  const bool names_run = !options.resume.empty() && options.resume != "auto";
+  if (chooses_folder(options) && !options.output.keeps_nothing()) {
     check_outside_runs(options.output.run_directory);
-  if (options.resume.empty()) return new_run(options, host);
-  return options.resume == "auto" ? newest_run(options, host) : named_run(options, host);
+    check_outside_classes(options.output.run_directory, options.data);
+  } else if (!options.output.keeps_nothing() && !names_run) {
+    check_outside_classes(parent_folder, options.data);
+  }
+  if (names_run) return named_run(options, host);
+  return options.resume.empty() ? new_run(options, host) : newest_run(options, host);
 }
 
 }  // namespace

@@ -1,16 +1,32 @@
 #include <csignal>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/commands.h"
+#include "cli/source_files.h"
 #include "cli/train/run_place.h"
 #include "cli/train/stop_line.h"
 #include "cli/train/train_options.h"
 #include "cli/train/training_run.h"
 #include "core/message.h"
+#include "lockstep/models.h"
 
 namespace lockstep {
-
 namespace {
+
+/// Throws Error(usage) on all ranks if the model would replace a file that the run reads. Collective.
+void check_save_model(const World& world, const TrainOptions& options, const std::string& config) {
+  world.agree([&] {
+    const std::string& model = options.output.save_model;
+    if (world.rank() != 0 || model.empty()) return;
+    std::vector<SourceFile> sources = files_of(options.data);
+    sources.push_back({options.init_from, "the file of --init-from"});
+    sources.push_back({config, "the file of options"});
+    if (names_network_file(options.model.name)) sources.push_back({options.model.name, "the network file"});
+    check_not_source(model, sources, "save-model");
+  });
+}
 
 int run_train(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed stdout fails a write, but does not end the run
@@ -29,6 +45,7 @@ int run_train(int argc, char** argv) {
       }
       return static_cast<int>(Category::stopped);
     }
+    check_save_model(world, options, set.config_read());
     return TrainingRun(world, options, stops, std::move(environment))();
   });
 }

@@ -65,6 +65,8 @@ OptionSet train_option_set(TrainOptions& options) {
       micro_batches_of(options.training.batch, DeviceKind::cpu);
     }
     if (options.output.tensorboard) tensorboard::check_available();
+    if (options.data.name == "synthetic" && !options.data.directory.empty())
+      throw Error(Category::usage, "has no effect with --dataset synthetic: omit it", "data-dir");
   });
   return set;
 }

@@ -49,6 +49,7 @@ void visit(O& options, Visitor&& field) {
         {.name = "max-time",
          .help = "stop early enough to finish within this time of starting (3h50m); same effect as SIGTERM",
          .group = "Training",
+         .range = {.above = 0},
          .scope = Scope::protocol,
          .zero = "none"});
   visit(output, field);

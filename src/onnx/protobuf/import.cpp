@@ -95,7 +95,12 @@ class GraphReader {
 
   GraphReader(const std::filesystem::path& file, const onnx::ModelProto& model,
               const OnnxImportOptions& options)
-      : file_(file.string()), graph_(model.graph()), options_(options), reader_(file), layers_(find_input()) {
+      : file_(file.string()),
+        model_(model),
+        graph_(model.graph()),
+        options_(options),
+        reader_(file),
+        layers_(find_input()) {
     for (const onnx::TensorProto& tensor : graph_.initializer()) {
       tensors_.insert_or_assign(tensor.name(), constant_of(tensor, tensor.name()));
     }
@@ -108,6 +113,8 @@ class GraphReader {
       tensors_.insert_or_assign(node.output(), read(node, proto->domain()));
     }
     OnnxImport result;
+    for (const onnx::StringStringEntryProto& entry : model_.metadata_props())
+      result.metadata.insert_or_assign(entry.key(), entry.value());
     result.notes = notes_;
     layers_.build(find_output(), options_.weights, result);
     return result;
@@ -849,6 +856,7 @@ class GraphReader {
   }
 
   std::string file_;
+  const onnx::ModelProto& model_;
   const onnx::GraphProto& graph_;
   const OnnxImportOptions& options_;
   TensorReader reader_;

@@ -37,19 +37,24 @@ void ConsoleSink::on_event(const RunEvent& event) {
   if (const auto* end = std::get_if<EndReport>(&event)) print(end_line(*end));
 }
 
+/// Handles a write that has failed, for the reason in errno.
+void ConsoleSink::fail() {
+  const std::string reason = fmt::format("stdout: {}", std::strerror(errno));
+  if (errno != EPIPE) throw Error(Category::resource, reason);
+  closed_ = true;
+  print_warning(reason + "; the run continues without it");
+}
+
 void ConsoleSink::flush() {
-  if (std::fflush(stream_) != 0) {
-    throw Error(Category::resource, fmt::format("stdout: {}", std::strerror(errno)));
-  }
+  if (!closed_ && std::fflush(stream_) != 0) fail();
 }
 
 void ConsoleSink::print(const std::string& line) {
+  if (closed_) return;
   fmt::memory_buffer text;
   fmt::format_to(fmt::appender(text), "{}\n", line);
   if (!wait_for_reader(stream_)) throw Error(Category::resource, "stdout: nobody reads it");
-  if (std::fwrite(text.data(), 1, text.size(), stream_) != text.size()) {
-    throw Error(Category::resource, fmt::format("stdout: {}", std::strerror(errno)));
-  }
+  if (std::fwrite(text.data(), 1, text.size(), stream_) != text.size()) return fail();
   flush();
 }
 

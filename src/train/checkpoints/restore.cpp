@@ -9,6 +9,7 @@
 #include <span>
 
 #include "comm/world/gather.h"
+#include "core/printable.h"
 #include "core/version.h"
 #include "data/image/jpeg.h"
 #include "data/image/png.h"
@@ -59,18 +60,24 @@ bool changes_learning_rate(const Run& run, const std::string& epochs, std::uint6
   return false;
 }
 
-/// Throws Error(usage) if an option that affects the result differs from the checkpoint's.
-void check_options(const Checkpoint& checkpoint, const CheckpointState& facts, const Run& run) {
+/// Compares the options that affect the result with the checkpoint's. Returns a warning about those that
+/// differ, with `force`; empty: none. Throws Error(usage) about them without it.
+std::string compare_options(const Checkpoint& checkpoint, const CheckpointState& facts, const Run& run,
+                            bool force) {
   std::vector<Difference> found = differences(checkpoint.state.options, facts.options);
   std::erase_if(found, [&](const Difference& difference) {
     if (difference.name == device_name) return true;  // part of the fingerprint
     return difference.name == epochs_name &&
            !changes_learning_rate(run, difference.saved, checkpoint.state.step);
   });
-  if (found.empty()) return;
+  if (found.empty()) return {};
   std::vector<std::string> texts;
   for (const auto& [name, saved, present] : found) {
     texts.push_back(fmt::format("--{} was {} and is now {}", name, saved, present));
+  }
+  if (force) {
+    return fmt::format("the first {} were made with other options: {}",
+                       counted(checkpoint.state.step, "step"), fmt::join(texts, ", "));
   }
   throw Error(Category::usage,
               fmt::format("{}: options that affect the result differ: {}; use the checkpoint's, or --force "
@@ -257,10 +264,11 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
   const World& world = session.world();
   std::optional<Checkpoint> checkpoint;
   std::vector<Source> parts;
+  std::string changed;
   world.agree([&] {
     if (world.rank() == 0) {
       checkpoint = read_checkpoint(folder);
-      if (!force) check_options(*checkpoint, facts, run);
+      changed = compare_options(*checkpoint, facts, run, force);
       check_identity(*checkpoint, facts);
       check_length(*checkpoint, run);
       check_states(*checkpoint, state, run);
@@ -271,7 +279,10 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
   state.progress = broadcast_progress(world, checkpoint ? &*checkpoint : nullptr);
   for (const Source& source : parts) distribute(session, source);
   world.barrier();  // ranks of a host write to the same arenas
-  return checkpoint ? remarks_on(checkpoint->state, facts) : std::vector<std::string>();
+  if (!checkpoint) return {};
+  std::vector<std::string> remarks = remarks_on(checkpoint->state, facts);
+  if (!changed.empty()) remarks.insert(remarks.begin(), changed);
+  return remarks;
 }
 
 }  // namespace lockstep

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 
 #include "graph/operations.h"
 #include "lockstep/models.h"
@@ -87,6 +89,12 @@ TEST(RoundTrip, KeepsTables) {
   const RoundTrip trip(network);
   trip.expect_same(network);
   EXPECT_EQ(trip.imported.network->input_shape(), (Shape{5, 1, 1}));
+}
+
+TEST(RoundTrip, KeepsMetadata) {
+  const std::map<std::string, std::string> metadata{{"classes", R"(["a","b","c"])"}, {"mean", "[0.5]"}};
+  const auto network = make_model("mlp:4", {1, 4, 4}, 3);
+  EXPECT_EQ(RoundTrip(*network, {.metadata = metadata}).imported.metadata, metadata);
 }
 
 TEST(RoundTrip, FoldsBatchNorm) {

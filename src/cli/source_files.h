@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/model/saved_model.h"
+#include "lockstep/dataset.h"
+#include "run/run_folder.h"
+
+namespace lockstep {
+
+/// File that a command reads, and the words for it in messages: "the model itself".
+struct SourceFile {
+  std::filesystem::path path;
+  std::string name;
+};
+
+/// Throws Error(usage), about `option` unless that is empty, if `output`, a file that is to be written, is
+/// one of these files, by whatever path they are named.
+void check_not_source(const std::filesystem::path& output, const std::vector<SourceFile>& sources,
+                      const std::string& option = {});
+
+/// Files that a run has written, without report.html, which can be written again. Throws as list_tree.
+std::vector<SourceFile> files_of(const RunFolder& run);
+/// The file of the model, and those of the run that it belongs to. Throws as list_tree.
+std::vector<SourceFile> files_of(const SavedModel& model);
+/// Files that the options name, and tables in folders that they name. Throws as find_part.
+std::vector<SourceFile> files_of(const DatasetOptions& options);
+
+}  // namespace lockstep
