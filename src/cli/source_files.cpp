@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "cli/model/find_checkpoints.h"
 #include "cli/options/flag.h"
 #include "core/files/file_system.h"
@@ -39,18 +42,18 @@ void check_not_source(const std::filesystem::path& output, const std::vector<Sou
 
 std::vector<SourceFile> files_of(const RunFolder& run) {
   std::vector<SourceFile> sources;
-  for (const std::filesystem::path& name : list_tree(run.path())) {
-    std::filesystem::path file = run.path() / name;
-    if (file != run.report() && run.knows(file)) sources.push_back({std::move(file), "a file of the run"});
+  for (const auto& file :
+       {run.options(), run.environment(), run.plans(), run.metrics(), run.final_model(), run.best()}) {
+    sources.push_back({file, "a file of the run"});
   }
   return sources;
 }
 
 std::vector<SourceFile> files_of(const SavedModel& model) {
-  std::vector<SourceFile> sources{{model.place, "the model itself"}};
-  const std::filesystem::path run = run_of(model.place);
-  if (run.empty()) return sources;
-  for (SourceFile& source : files_of(RunFolder(run))) sources.push_back(std::move(source));
+  std::vector<SourceFile> sources = {{model.place, "the model itself"}};
+  if (const std::filesystem::path run = run_of(model.place); !run.empty()) {
+    std::ranges::copy(files_of(RunFolder(run)), std::back_inserter(sources));
+  }
   return sources;
 }
 

@@ -21,9 +21,9 @@ struct SourceFile {
 void check_not_source(const std::filesystem::path& output, const std::vector<SourceFile>& sources,
                       const std::string& option = {});
 
-/// Files that a run has written, without report.html, which can be written again. Throws as list_tree.
+/// Files of which a run has one, without report.html, which can be written again.
 std::vector<SourceFile> files_of(const RunFolder& run);
-/// The file of the model, and those of the run that it belongs to. Throws as list_tree.
+/// The file of the model, and those of the run that it belongs to.
 std::vector<SourceFile> files_of(const SavedModel& model);
 /// Files that the options name, and tables in folders that they name. Throws as find_part.
 std::vector<SourceFile> files_of(const DatasetOptions& options);

@@ -149,7 +149,7 @@ Verified verify_checkpoint(const std::filesystem::path& path) {
           .optimizer_tensors = checkpoint.optimizer.tensors().size()};
 }
 
-/// The best and the final model of a run that are there; none if `path` is a checkpoint.
+/// Best and final model of a run, if they exist; none if `path` is a checkpoint.
 std::vector<std::string> find_models(const std::filesystem::path& path) {
   const std::filesystem::path place = run_or_checkpoint(path);
   std::vector<std::string> models;
@@ -163,8 +163,10 @@ std::vector<std::string> find_models(const std::filesystem::path& path) {
 /// Checks the files of a checkpoint or, if `path` is a run directory, of all its checkpoints and models.
 /// Throws Error(data) if one is damaged.
 void verify_checkpoints(const std::filesystem::path& path, const ResultPrinter& printer) {
-  const auto checkpoints = find_checkpoints(path);
   const std::vector<std::string> models = find_models(path);
+  const auto checkpoints = models.empty()
+                               ? find_checkpoints(path)
+                               : list_checkpoints(RunFolder(run_or_checkpoint(path)).checkpoints());
   const std::size_t count = checkpoints.size() + models.size();
   VerifiedFiles files;
   std::size_t damaged = 0;

@@ -2,16 +2,14 @@
 
 #include <filesystem>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/options/option_set.h"
 #include "cli/output.h"
 #include "cli/source_files.h"
-#include "core/as_text.h"
 #include "core/files/atomic_file.h"
-#include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "core/options/text.h"
 #include "core/printable.h"
@@ -20,6 +18,7 @@
 #include "lockstep/model_description.h"
 #include "lockstep/model_file.h"
 #include "lockstep/models.h"
+#include "models/json/json_network.h"
 #include "onnx/import.h"
 
 namespace lockstep {
@@ -87,14 +86,15 @@ ModelDescription description_for(const OnnxImport& imported, const std::string& 
   return description;
 }
 
-void write_weights(const std::filesystem::path& file, const OnnxImport& imported, const std::string& model) {
+void write_weights(const std::filesystem::path& file, const OnnxImport& imported,
+                   const ModelDescription& description) {
   const Network& network = *imported.network;
   std::vector<NamedTensor> tensors;
   for (std::size_t i = 0; i < network.parameters().size(); ++i) {
     const Parameter& parameter = network.parameters()[i];
     tensors.push_back({parameter.name, parameter.shape, std::span<const float>(imported.weights[i])});
   }
-  write_model_file(file, tensors, metadata_of(description_for(imported, model)));
+  write_model_file(file, tensors, metadata_of(description));
 }
 
 /// Throws Error(usage) for a model that training has saved: its description would be lost.
@@ -108,26 +108,24 @@ void check_not_trained(const std::filesystem::path& weights_file) {
                           weights_file.string()));
 }
 
-/// Whether `text` is the network file of the model, with or without the first values that its weights
-/// suggest.
-bool is_network_of(const std::string& model, OnnxImportOptions how, std::string_view text) {
-  for (int i = 0; i < 2; ++i) {
-    try {
-      if (network_json(*import_onnx(model, how).network) == text) return true;
-    } catch (const Error&) {  // the weights, which are not wanted, cannot be read
-      return false;
-    }
-    how.weights = !how.weights;
+/// Whether the file describes a network with the same parameters, whatever their initializers.
+bool is_file_of(const Network& network, const std::filesystem::path& file) {
+  const auto shapes = [](const Network& of) {
+    std::vector<std::pair<std::string, std::vector<std::int64_t>>> all;
+    for (const Parameter& parameter : of.parameters()) all.emplace_back(parameter.name, parameter.shape);
+    return all;
+  };
+  try {
+    const auto present = read_network(file.string(), network.input_shape(), network.classes());
+    return present->layers().size() == network.layers().size() && shapes(*present) == shapes(network);
+  } catch (const Error&) {  // no network for these samples
+    return false;
   }
-  return false;
 }
 
-/// Throws Error(usage) for a network file that is not the model's: it would be lost.
-void check_not_other_network(const std::filesystem::path& network_file, const std::string& model,
-                             const OnnxImportOptions& how) {
-  if (file_kind(network_file) != FileKind::file) return;
-  const std::vector<std::byte> present = read_file(network_file);
-  if (is_network_of(model, how, as_text(present))) return;
+/// Throws Error(usage) for a network file of another network, which would be lost.
+void check_not_other_network(const std::filesystem::path& network_file, const Network& network) {
+  if (file_kind(network_file) != FileKind::file || is_file_of(network, network_file)) return;
   throw Error(Category::usage,
               fmt::format("would replace {}, another network: name another file, or remove it",
                           network_file.string()));
@@ -145,13 +143,14 @@ int import_model(const ImportOptions& options) {
   const std::string json = network_json(*imported.network);
   const auto weights_file = std::filesystem::path(network_file).replace_extension(".safetensors");
   check_not_source(network_file, {{options.model, "the model itself"}});
-  check_not_other_network(network_file, options.model, how);
+  check_not_other_network(network_file, *imported.network);
   if (how.weights) check_not_source(weights_file, {{options.model, "the model itself"}});
   if (how.weights) check_not_trained(weights_file);
+  const ModelDescription description = description_for(imported, options.model);
   write_text_file(network_file, json);
   std::vector<std::string> lines{fmt::format("{}: {}", options.network, summary_of(*imported.network))};
   if (how.weights) {
-    write_weights(weights_file, imported, options.model);
+    write_weights(weights_file, imported, description);
     lines.push_back(fmt::format("{}: the weights", weights_file.string()));
   }
   lines.insert(lines.end(), imported.notes.begin(), imported.notes.end());

@@ -215,7 +215,8 @@ void check_encoding(const Dataset& dataset, const SavedModel& model) {
   if (table_text(dataset) == model.description.table &&
       dataset.target_scale() == model.description.target_scale)
     return;
-  if (model.description.table.empty() != (dataset.table_encoding() == nullptr)) {
+  const bool is_trained = !model.description.digest.empty();  // imported ones do not name their data
+  if (is_trained && model.description.table.empty() != (dataset.table_encoding() == nullptr)) {
     const auto kind = [](bool is_table) { return is_table ? "tables" : "images"; };
     throw Error(Category::data, fmt::format("{}: is a model of {}, the data set is one of {}", model.place,
                                             kind(!model.description.table.empty()),

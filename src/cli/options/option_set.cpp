@@ -313,7 +313,7 @@ bool OptionSet::read_files(Values& values) {
   if (given == values.end()) return false;
   const std::string file = config_of_option_(given->second.value);
   if (file.empty()) return false;
-  // Not `device = cuda` of the run's file: the run may continue on a host without GPUs.
+  // `device = cuda` of the run's file is left out, as the run may continue on a host without GPUs.
   const bool device_is_given = values.contains("device");
   read_file(file, values);
   const auto device = values.find("device");

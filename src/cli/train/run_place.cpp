@@ -76,7 +76,17 @@ void check_outside_runs(const std::filesystem::path& path) {
               "run-dir");
 }
 
-/// Throws Error(usage) for a run directory in a folder of classes, which would take it for a class.
+/// Whether `path` lies in a folder in `outer` whose name begins with a dot, which is no class.
+bool is_hidden(const std::filesystem::path& path, const std::filesystem::path& outer) {
+  const auto whole = [](const std::filesystem::path& any) {
+    return std::filesystem::absolute(any).lexically_normal();
+  };
+  const std::filesystem::path inner = whole(path).lexically_relative(whole(outer));
+  const std::string first = inner.empty() ? "" : inner.begin()->string();
+  return first.size() > 1 && first[0] == '.' && first != "..";
+}
+
+/// Throws Error(usage) for a run directory in a folder of classes, where it would count as a class.
 void check_outside_classes(const std::filesystem::path& run, const DatasetOptions& data) {
   if (data.name != "images" || data.task != Task::classification || data.directory.empty()) return;
   if (has_packed_images(data.directory)) return;
@@ -87,10 +97,10 @@ void check_outside_classes(const std::filesystem::path& run, const DatasetOption
   }
   if (folders.empty()) folders.emplace_back(data.directory);
   for (const std::filesystem::path& folder : folders) {
-    if (!lies_in(run, folder)) continue;
+    if (!lies_in(run, folder) || is_hidden(run, folder)) continue;
     throw Error(Category::usage,
-                fmt::format("{} lies in the folder of the classes, {}, and would be taken for one: choose "
-                            "another place, or none",
+                fmt::format("{} lies in the folder of the classes, {}: choose another place, or "
+                            "--run-dir none",
                             run.string(), folder.string()),
                 "run-dir");
   }

@@ -21,8 +21,7 @@ void check_save_model(const World& world, const TrainOptions& options, const std
     const std::string& model = options.output.save_model;
     if (world.rank() != 0 || model.empty()) return;
     std::vector<SourceFile> sources = files_of(options.data);
-    sources.push_back({options.init_from, "the file of --init-from"});
-    sources.push_back({config, "the file of options"});
+    sources.push_back({config, "the configuration file"});
     if (names_network_file(options.model.name)) sources.push_back({options.model.name, "the network file"});
     check_not_source(model, sources, "save-model");
   });

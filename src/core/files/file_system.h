@@ -60,8 +60,8 @@ class FileSystem {
   virtual int unlink(const Path& path) = 0;
   virtual int mkdir(const Path& path) = 0;
   virtual int rmdir(const Path& path) = 0;
-  /// Sets `names` to the names of the folder's entries in any order, without "." and "..". `folders` may be
-  /// null; it receives the names of folders. Never links.
+  /// Sets `names` to the names of the folder's entries in any order, without "." and "..", and `folders`,
+  /// unless it is null, to those of folders, not of links to folders.
   virtual int list(const Path& path, std::vector<std::string>& names, std::vector<std::string>* folders) = 0;
   int list(const Path& path, std::vector<std::string>& names) { return list(path, names, nullptr); }
 };

@@ -21,7 +21,7 @@ std::span<const std::string_view> names_of(Part part) {
 }
 
 std::string class_name_advice(const std::filesystem::path& folder) {
-  const std::string name = folder.filename().string();
+  const std::string name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
   for (const Part part : {Part::train, Part::validation, Part::test}) {
     const auto names = names_of(part);
     if (std::ranges::find(names, name) == names.end()) continue;

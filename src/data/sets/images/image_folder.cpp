@@ -24,7 +24,7 @@ struct FolderNames {
   std::vector<std::string> others;
 };
 
-/// `wanted` has two parameters: a name, and whether it is known to be that of a folder.
+/// `wanted` has two parameters: a name, and whether a folder, not a link to one, has it.
 template <class Wanted>
 FolderNames sorted_names(const std::filesystem::path& folder, const Wanted& wanted) {
   FolderNames names;
@@ -38,13 +38,13 @@ FolderNames sorted_names(const std::filesystem::path& folder, const Wanted& want
 }
 
 FolderNames images_in(const std::filesystem::path& folder) {
-  return sorted_names(folder,
-                      [](const std::string& name, bool known) { return !known && is_image_name(name); });
+  return sorted_names(
+      folder, [](const std::string& name, bool is_folder) { return !is_folder && is_image_name(name); });
 }
 
 FolderNames folders_in(const std::filesystem::path& folder) {
-  return sorted_names(folder, [&](const std::string& name, bool known) {
-    return known || file_kind(folder / name) == FileKind::folder;
+  return sorted_names(folder, [&](const std::string& name, bool is_folder) {
+    return is_folder || file_kind(folder / name) == FileKind::folder;
   });
 }
 
