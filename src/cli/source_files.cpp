@@ -8,7 +8,6 @@
 #include "cli/model/find_checkpoints.h"
 #include "cli/options/flag.h"
 #include "core/files/file_system.h"
-#include "core/files/folder.h"
 #include "data/sets/parts.h"
 #include "lockstep/error.h"
 

@@ -23,7 +23,7 @@ void check_not_source(const std::filesystem::path& output, const std::vector<Sou
 
 /// Files of which a run has one, without report.html, which can be written again.
 std::vector<SourceFile> files_of(const RunFolder& run);
-/// The file of the model, and those of the run that it belongs to.
+/// The model's file and, if the model belongs to a run, the files of that run.
 std::vector<SourceFile> files_of(const SavedModel& model);
 /// Files that the options name, and tables in folders that they name. Throws as find_part.
 std::vector<SourceFile> files_of(const DatasetOptions& options);

@@ -57,7 +57,7 @@ TEST(Launch, FollowsFromTheEnvironment) {
       {"by srun with PMI-2",
        "SLURM_STEP_NUM_TASKS=2 PMI_SIZE=2 PMI_RANK=1",
        {.processes = 2, .rank = 1, .managed = false}},
-      {"with PMI-2, which Open MPI was told to use",
+      {"PMI-2, chosen in the settings of Open MPI",
        "SLURM_STEP_NUM_TASKS=2 PMI_SIZE=2 PMI_RANK=1 OMPI_MCA_pmix=s2",
        {.managed = true}},
       {"one process with PMI-2", "PMI_SIZE=1 PMI_RANK=0", {.known = false}},

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/model/class_names.h"
+#include "cli/model/label_column.h"
 #include "cli/model/model_summary.h"
 #include "cli/output.h"
 #include "cli/results.h"

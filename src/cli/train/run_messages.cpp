@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/model/class_names.h"
+#include "cli/model/label_column.h"
 #include "cli/options/config_file.h"
 #include "cli/options/flag.h"
 #include "cli/recipes/recipe.h"

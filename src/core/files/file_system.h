@@ -60,8 +60,8 @@ class FileSystem {
   virtual int unlink(const Path& path) = 0;
   virtual int mkdir(const Path& path) = 0;
   virtual int rmdir(const Path& path) = 0;
-  /// Sets `names` to the names of the folder's entries in any order, without "." and "..", and `folders`,
-  /// unless it is null, to those of folders, not of links to folders.
+  /// Sets `names` to the names of the folder's entries in any order, without "." and "..". If `folders` is
+  /// not null, sets it to the names of folders; a link to a folder is not one.
   virtual int list(const Path& path, std::vector<std::string>& names, std::vector<std::string>* folders) = 0;
   int list(const Path& path, std::vector<std::string>& names) { return list(path, names, nullptr); }
 };

@@ -73,7 +73,7 @@ CsvLayout read_layout(CsvReader& reader, const CsvOptions& options, CsvTable& ta
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (!dropped[i]) layout.features.push_back(i);
   }
-  const auto is_label = [&](std::size_t i) { return header[i] == "label"; };
+  const auto is_label = [&](std::size_t i) { return header[i] == usual_label_column; };
   auto label = options.label_column.empty()
                    ? std::ranges::find_if(layout.features, is_label)
                    : std::ranges::find(layout.features, find_column(reader, header, "label column",

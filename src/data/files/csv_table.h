@@ -78,8 +78,11 @@ struct CsvTable {
   std::size_t rows() const { return labels.rows(); }
 };
 
+/// Name of the label column, unless an option names another; without this column, it is the last one.
+inline constexpr std::string_view usual_label_column = "label";
+
 struct CsvOptions {
-  std::string label_column = {};  ///< empty: the column "label", or else the last one
+  std::string label_column = {};  ///< empty: the usual one
   Names drop_columns = {};        ///< columns that are skipped
 };
 

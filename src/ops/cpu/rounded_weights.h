@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <type_traits>
 
 #include "ops/cpu/kernels/conversion.h"
 #include "ops/cpu/op.h"
