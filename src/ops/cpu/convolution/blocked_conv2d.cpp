@@ -49,6 +49,7 @@ struct BlockedConvLayer {
   BlockedGrids backward;  ///< no phases if the gradient of the input is not needed
   // Gradient of the weights.
   bool lanes_are_inputs;  ///< whether lanes hold input channels, not output channels
+  bool sums_in_place;     ///< whether sums have the layout of the weights
   int weight_pixels_at_once;
   int factors_at_once;  ///< channels whose sums are in scratch together
 
@@ -89,6 +90,19 @@ BlockedGrids blocked_grids(TapGrids grids, const Shape& source, const Shape& tar
   return blocked;
 }
 
+/// Chooses which channels are in the lanes of the weights' gradient. Transposing fewer channels costs less,
+/// but with inputs in the lanes sums have the layout of the weights, which saves copying them: with few
+/// pixels, copying takes longer. Several taps require the input to be the factor.
+void choose_lanes(BlockedConvLayer& layer) {
+  const Conv2d& options = layer.shapes.options;
+  const Shape& output = layer.shapes.output;
+  const bool in_place = layer.group_inputs % sum_lanes == 0 && layer.group_outputs % 4 == 0;
+  const bool few_pixels = 2 * output.height * output.width <= layer.group_outputs;
+  layer.lanes_are_inputs = layer.taps == 1 && options.padding == 0 &&
+                           (layer.group_inputs < layer.group_outputs || (in_place && few_pixels));
+  layer.sums_in_place = layer.lanes_are_inputs && in_place;
+}
+
 BlockedConvLayer blocked_layer(const OpRequest& request) {
   const auto& options = std::get<Conv2d>(request.node.operation);
   BlockedConvLayer layer{};
@@ -109,9 +123,7 @@ BlockedConvLayer blocked_layer(const OpRequest& request) {
         blocked_grids(backward_taps(layer.shapes), layer.shapes.output, layer.shapes.input, options.groups);
     layer.backward.stream = stored && streams_grad_input<float>(request);
   }
-  // Transposing fewer channels costs less. Several taps require the input to be the factor.
-  layer.lanes_are_inputs =
-      layer.taps == 1 && options.padding == 0 && layer.group_inputs < layer.group_outputs;
+  choose_lanes(layer);
   return layer;
 }
 
@@ -243,14 +255,16 @@ int factors_of(const BlockedConvLayer& layer) {
   return layer.lanes_are_inputs ? layer.group_outputs : layer.group_inputs;
 }
 
-/// Clears the sums of factor channels for their gradients.
-void clear_sums(const BlockedConvLayer& layer, const OpMemory& memory, int factors) {
-  const int rows = rounded_up(factors * static_cast<int>(layer.taps), lanes);
-  std::fill_n(floats_at(memory.scratch, layer.sums_offset), weight_sums_width(lane_channels_of(layer)) * rows,
-              0.0F);
+/// Gradients of the weights of factor channels.
+float* grad_weight_of(const BlockedConvLayer& layer, const OpMemory& memory, const ChannelRange& factors) {
+  const std::size_t output_stride = layer.group_inputs * layer.taps;
+  const std::size_t filters =
+      static_cast<std::size_t>(factors.conv_group) * layer.group_outputs * output_stride;
+  const std::size_t factor_stride = layer.lanes_are_inputs ? output_stride : layer.taps;
+  return memory.grad_parameters[0] + filters + static_cast<std::size_t>(factors.first) * factor_stride;
 }
 
-/// Task that adds the products of one group of images to the sums of factor channels.
+/// Task that adds up the products of one group of images for factor channels.
 BlockedConvWeights weights_task(const BlockedConvLayer& layer, const OpMemory& memory,
                                 const ChannelRange& factors, int group) {
   const bool inputs_in_lanes = layer.lanes_are_inputs;
@@ -276,30 +290,28 @@ BlockedConvWeights weights_task(const BlockedConvLayer& layer, const OpMemory& m
           .pixels_at_once = layer.weight_pixels_at_once,
           .taps = layer.forward.grids.taps.data(),
           .tap_count = static_cast<int>(layer.taps),
-          .sums = floats_at(memory.scratch, layer.sums_offset),
+          .add = group > 0,
+          .sums = layer.sums_in_place ? grad_weight_of(layer, memory, factors)
+                                      : floats_at(memory.scratch, layer.sums_offset),
           .scratch = floats_at(memory.scratch, layer.pixels_offset)};
 }
 
 /// Writes the gradients of factor channels from their sums.
 void unpack_sums(const BlockedConvLayer& layer, const OpMemory& memory, const ChannelRange& factors) {
+  if (layer.sums_in_place) return;
   const std::size_t input_stride = layer.taps;
   const std::size_t output_stride = layer.group_inputs * layer.taps;
-  const std::size_t factor_stride = layer.lanes_are_inputs ? output_stride : input_stride;
-  const std::size_t filters =
-      static_cast<std::size_t>(factors.conv_group) * layer.group_outputs * output_stride;
   layer.kernels->unpack_weight_sums({.sums = floats_at(memory.scratch, layer.sums_offset),
                                      .lanes = lane_channels_of(layer),
                                      .factors = factors.count,
                                      .taps = layer.forward.grids.taps.data(),
                                      .tap_count = static_cast<int>(layer.taps),
                                      .lane_stride = layer.lanes_are_inputs ? input_stride : output_stride,
-                                     .factor_stride = factor_stride,
-                                     .weight = memory.grad_parameters[0] + filters +
-                                               static_cast<std::size_t>(factors.first) * factor_stride});
+                                     .factor_stride = layer.lanes_are_inputs ? output_stride : input_stride,
+                                     .weight = grad_weight_of(layer, memory, factors)});
 }
 
 void backward_weights(const BlockedConvLayer& layer, const OpMemory& memory, const ChannelRange& factors) {
-  clear_sums(layer, memory, factors.count);
   for (int group = 0; group < groups_of(memory.samples); ++group) {
     layer.kernels->weights(weights_task(layer, memory, factors, group));
   }
@@ -314,7 +326,6 @@ void backward_by_bands(const BlockedConvLayer& layer, const OpMemory& memory) {
   const ChannelRange factors{0, 0, factors_of(layer)};
   const auto pixels = static_cast<int>(phase.targets.size());
   pack_targets(layer, layer.backward, phase, pass, memory, inputs);
-  clear_sums(layer, memory, factors.count);
   for (int group = 0; group < groups_of(memory.samples); ++group) {
     BlockedConv conv = conv_task(layer, layer.backward, phase, pass, memory, inputs, group);
     BlockedConvWeights weights = weights_task(layer, memory, factors, group);
@@ -323,6 +334,7 @@ void backward_by_bands(const BlockedConvLayer& layer, const OpMemory& memory) {
     for (int band = 0; band < bands; band += layer.bands_at_once) {
       weights.first_band = band;
       weights.end_band = std::min(band + layer.bands_at_once, bands);
+      weights.add = group > 0 || band > 0;
       const int first = begin_of_band(pixels, band), end = begin_of_band(pixels, weights.end_band);
       conv.source_places = phase.sources.data() + first;
       conv.target_places = phase.targets.data() + first;

@@ -232,17 +232,32 @@ void run_block(const BlockedConv& task, const PixelBlock& block) {
 
 using PackedFloats = hn::CappedTag<float, packed_block>;
 
-/// Packs the filters of a whole block of targets.
-void pack_block(const PackWeights& task, const float* weight, float* packed) {
+/// Packs the filters of whole blocks of targets, source by source. ADJACENT: whether targets lie side by
+/// side. Rows of several blocks are read in one go; those to come are brought into the cache, as they are
+/// pages apart, where the processor does not prefetch.
+template <bool ADJACENT>
+void pack_blocks(const PackWeights& task, int blocks, const float* weight, float* packed) {
+  constexpr int rows_ahead = 4;
   constexpr PackedFloats d;
   constexpr hn::RebindToSigned<PackedFloats> indices;
   const auto stride = static_cast<std::int32_t>(task.target_stride);
   const auto offsets = hn::Mul(hn::Iota(indices, 0), hn::Set(indices, stride));
-  for (int source = 0; source < task.sources; ++source, weight += task.source_stride) {
-    for (int t = 0; t < task.tap_count; ++t) {
-      const float* filter = weight + task.taps[t].weight;
-      for (int i = 0; i < packed_block; i += static_cast<int>(hn::Lanes(d)), packed += hn::Lanes(d)) {
-        hn::Store(hn::GatherIndex(d, filter + i * task.target_stride, offsets), d, packed);
+  const std::size_t step = static_cast<std::size_t>(task.tap_count) * packed_block;
+  const std::size_t row = blocks * packed_block * task.target_stride;  // floats
+  for (int source = 0; source < task.sources; ++source, weight += task.source_stride, packed += step) {
+    if (blocks > 1 && source + rows_ahead < task.sources) {
+      const float* ahead = weight + rows_ahead * task.source_stride;
+      for (std::size_t i = 0; i < row; i += lanes) __builtin_prefetch(ahead + i);
+    }
+    for (int block = 0; block < blocks; ++block) {
+      const float* filters = weight + block * packed_block * task.target_stride;
+      float* to = packed + block * task.sources * step;
+      for (int t = 0; t < task.tap_count; ++t) {
+        const float* filter = filters + task.taps[t].weight;
+        for (int i = 0; i < packed_block; i += static_cast<int>(hn::Lanes(d)), to += hn::Lanes(d)) {
+          const float* from = filter + i * task.target_stride;
+          hn::Store(ADJACENT ? hn::LoadU(d, from) : hn::GatherIndex(d, from, offsets), d, to);
+        }
       }
     }
   }
@@ -275,15 +290,17 @@ void blocked_conv(const BlockedConv& task) {
 }
 
 void pack_weights(const PackWeights& task) {
+  const auto pack = task.target_stride == 1 ? pack_blocks<true> : pack_blocks<false>;
+  const int at_once = task.target_stride < task.source_stride ? 8 : 1;  // blocks
   const std::size_t depth = static_cast<std::size_t>(task.sources) * task.tap_count;
-  for (int target = 0; target < task.targets; target += packed_block) {
-    float* packed = task.packed + depth * target;
-    if (target + packed_block <= task.targets) {
-      pack_block(task, task.weight + target * task.target_stride, packed);
-    } else {
-      pack_last_block(task, target, packed);
-    }
+  const int whole = task.targets / packed_block;
+  for (int block = 0; block < whole; block += at_once) {
+    const int target = block * packed_block;
+    pack(task, smaller(at_once, whole - block), task.weight + target * task.target_stride,
+         task.packed + depth * target);
   }
+  const int target = whole * packed_block;
+  if (target < task.targets) pack_last_block(task, target, task.packed + depth * target);
 }
 
 const BlockedConvKernels blocked_conv_kernels{.pack_weights = pack_weights,

@@ -100,8 +100,8 @@ struct BlockedConv {
   float* scratch;            ///< blocking's pixels * sources * taps * 16 floats
 };
 
-/// Adds the products of one group of images, lane(i * lane_step, j * lane_step) * factor(i * factor_step +
-/// tap.row, j * factor_step + tap.column), to sums[factor channel * tap_count + tap][lane channel]. Row-major
+/// Adds up the products of one group of images, lane(i * lane_step, j * lane_step) * factor(i * factor_step +
+/// tap.row, j * factor_step + tap.column), in sums[factor channel * tap_count + tap][lane channel]. Row-major
 /// pixels (i, j) of the grid form bands of about equal size, at most band_pixels. Order of additions: (pixel,
 /// image) ascending inside a band, then bands ascending. Tasks may follow each other with consecutive bands.
 struct BlockedConvWeights {
@@ -117,13 +117,14 @@ struct BlockedConvWeights {
   int pixels_at_once;  ///< at most weight_pixels; does not affect the bits of results
   const ConvTap* taps;
   int tap_count;
-  float* sums;     ///< factors * taps rows, rounded up to 16, of weight_sums_width() floats
+  bool add;        ///< whether to add to the sums; else they start from zero
+  float* sums;     ///< factors * taps rows, rounded up to 4, of weight_sums_width() floats
   float* scratch;  ///< blocked_conv_weights_scratch(lane channels) floats
 };
 
 /// Copies sums to weight[lane * lane_stride + factor * factor_stride + tap.weight].
 struct UnpackWeightSums {
-  const float* sums;
+  const float* sums;  ///< factors * taps rows, rounded up to 16
   int lanes;
   int factors;
   const ConvTap* taps;

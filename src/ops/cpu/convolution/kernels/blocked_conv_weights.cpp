@@ -127,9 +127,16 @@ struct Upcoming {
   std::size_t pixel;  ///< stride of pixels
 };
 
-/// Adds a band's sums of FB factors x VB vectors of lanes to `sums`, in rows `row` floats apart.
+/// Sums of a tile, in rows `row` floats apart.
+struct TileSums {
+  float* data;
+  std::size_t row;
+  bool add;  ///< whether to add to them, not to zero
+};
+
+/// Adds up a band's products of FB factors x VB vectors of lanes.
 template <int FB, int VB>
-HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, float* sums, std::size_t row,
+HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, const TileSums& sums,
                        Upcoming next) {
   Vector sum[FB][VB];
   LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) {
@@ -148,25 +155,26 @@ HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, 
   }
   LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) {
     LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) {
-      float* target = sums + i * row + v * width;
-      hn::Store(hn::Add(hn::Load(floats, target), sum[i][v]), floats, target);
+      float* target = sums.data + i * sums.row + v * width;
+      const Vector before = sums.add ? hn::Load(floats, target) : hn::Zero(floats);
+      hn::Store(hn::Add(before, sum[i][v]), floats, target);
     }
   }
 }
 
-/// Adds a band's sums of `count` factors (12, 8 or 4) x VB vectors of lanes.
+/// Adds up a band's products of `count` factors (12, 8 or 4) x VB vectors of lanes.
 template <int VB>
-void factors_of_tile(int count, int pixel_count, const float* lane, const float* factor, float* sums,
-                     std::size_t row, Upcoming next) {
+void factors_of_tile(int count, int pixel_count, const float* lane, const float* factor, TileSums sums,
+                     Upcoming next) {
   constexpr int large = many_registers ? 12 : 6;
   constexpr int small = many_registers ? 8 : 4;
   const int block = count == 12 ? large : count == 8 ? small : 4;
   for (int i = 0; i < count; i += block) {
-    block == large   ? tile<large, VB>(pixel_count, lane, factor, sums, row, next)
-    : block == small ? tile<small, VB>(pixel_count, lane, factor, sums, row, next)
-                     : tile<4, VB>(pixel_count, lane, factor, sums, row, next);
+    block == large   ? tile<large, VB>(pixel_count, lane, factor, sums, next)
+    : block == small ? tile<small, VB>(pixel_count, lane, factor, sums, next)
+                     : tile<4, VB>(pixel_count, lane, factor, sums, next);
     factor += pixels(block);
-    sums += block * row;
+    sums.data += block * sums.row;
     next.data += block * next.plane;
   }
 }
@@ -191,8 +199,9 @@ struct Gathered {
   Upcoming upcoming;  ///< at the first pixel of the stretch
 };
 
-/// Adds a band: pixels [begin, end) of the stretch, for all lanes and the gathered factors.
-void add_band(const BlockedConvWeights& task, const Gathered& gathered, std::size_t begin, std::size_t end) {
+/// Adds up a band: pixels [begin, end) of the stretch, for all lanes and the gathered factors.
+void add_band(const BlockedConvWeights& task, const Gathered& gathered, std::size_t begin, std::size_t end,
+              bool add) {
   const float* transposed = task.scratch + pixels(weight_pixels * max_factors) + pixels(begin) * lane_block;
   const float* factors = task.scratch + pixels(begin * max_factors);
   const std::size_t row = weight_sums_width(task.lane.channels);
@@ -202,12 +211,12 @@ void add_band(const BlockedConvWeights& task, const Gathered& gathered, std::siz
   for (int l = 0; l < task.lane.channels; next = {factors, 0, 0}) {
     const float* lane =
         transposed + pixels(gathered.stretch) * lane_block * (l / lane_block) + l % lane_block;
-    float* sums = task.sums + row * gathered.first + l;
+    const TileSums sums{task.sums + row * gathered.first + l, row, add};
     if (task.lane.channels - l > width) {
-      factors_of_tile<2>(gathered.count, pixel_count, lane, factors, sums, row, next);
+      factors_of_tile<2>(gathered.count, pixel_count, lane, factors, sums, next);
       l += 2 * width;
     } else {
-      factors_of_tile<1>(gathered.count, pixel_count, lane, factors, sums, row, next);
+      factors_of_tile<1>(gathered.count, pixel_count, lane, factors, sums, next);
       l += width;
     }
   }
@@ -253,25 +262,37 @@ FactorPlaces places_of(const UnpackWeightSums& task, int first) {
   return places;
 }
 
-/// Unpacks four lanes, of which `count` exist, of the factors at `places`.
+/// Unpacks 16 lanes, of which `count` exist, of the factors at `places`. Rows may be a multiple of 4 KB
+/// apart, whose cache lines replace each other: the sums are copied first, so that each line is read once.
 void unpack_lanes(const FactorPlaces& places, const float* sums, std::size_t row, int count, float* weight,
                   std::size_t lane_stride) {
-  HWY_ALIGN float columns[4][lanes];
-  for (int i = 0; i < lanes; i += width) {
-    Vector column[4];
-    load_columns(sums + row * i, row, column);
-    LOCKSTEP_UNROLL for (int k = 0; k < 4; ++k) { hn::Store(column[k], floats, columns[k] + i); }
+  HWY_ALIGN float copied[lanes][lanes];
+  for (int i = 0; i < lanes; ++i, sums += row) {
+    for (int l = 0; l < lanes; l += width) hn::Store(hn::Load(floats, sums + l), floats, copied[i] + l);
   }
-  for (int k = 0; k < count; ++k, weight += lane_stride) {
-    if (places.consecutive) {
-      for (int i = 0; i < lanes; i += width) {
-        hn::StoreU(hn::Load(floats, columns[k] + i), floats, weight + places.offset[0] + i);
+  for (int l = 0; l < count; l += 4) {
+    HWY_ALIGN float columns[4][lanes];
+    for (int i = 0; i < lanes; i += width) {
+      Vector column[4];
+      load_columns(copied[i] + l, lanes, column);
+      LOCKSTEP_UNROLL for (int k = 0; k < 4; ++k) { hn::Store(column[k], floats, columns[k] + i); }
+    }
+    for (int k = 0; k < smaller(4, count - l); ++k, weight += lane_stride) {
+      if (places.consecutive) {
+        for (int i = 0; i < lanes; i += width) {
+          hn::StoreU(hn::Load(floats, columns[k] + i), floats, weight + places.offset[0] + i);
+        }
+        continue;
       }
-      continue;
+      for (int i = 0; i < places.count; ++i) weight[places.offset[i]] = columns[k][i];
     }
-    for (int i = 0; i < places.count; ++i) {
-      weight[places.offset[i]] = columns[k][i];
-    }
+  }
+}
+
+/// Brings the sums of 16 factors into the cache, of the same lanes.
+void bring_sums(const float* sums, std::size_t row, int lane_count) {
+  for (int i = 0; i < lanes; ++i, sums += row) {
+    for (int l = 0; l < lane_count; l += lanes) __builtin_prefetch(sums + l);
   }
 }
 
@@ -298,7 +319,8 @@ void blocked_conv_weights(const BlockedConvWeights& task) {
       const Gathered gathered{f, next, stretch.count, upcoming_factors(task, where, f, next, stretch.count)};
       for (int band = first; band < last; ++band) {
         add_band(task, gathered, static_cast<std::size_t>(begin_of_band(grid, band) - start),
-                 static_cast<std::size_t>(begin_of_band(grid, band + 1) - start));
+                 static_cast<std::size_t>(begin_of_band(grid, band + 1) - start),
+                 task.add || band > task.first_band);
       }
       f += next;
     }
@@ -306,12 +328,19 @@ void blocked_conv_weights(const BlockedConvWeights& task) {
 }
 
 void unpack_weight_sums(const UnpackWeightSums& task) {
+  constexpr int together = 64;  // lanes whose rows of weights are written side by side
   const std::size_t row = weight_sums_width(task.lanes);
-  for (int first = 0; first < task.factors * task.tap_count; first += lanes) {
-    const FactorPlaces places = places_of(task, first);
-    for (int l = 0; l < task.lanes; l += 4) {
-      unpack_lanes(places, task.sums + row * first + l, row, smaller(4, task.lanes - l),
-                   task.weight + static_cast<std::size_t>(l) * task.lane_stride, task.lane_stride);
+  const int factors = task.factors * task.tap_count;
+  for (int lane = 0; lane < task.lanes; lane += together) {
+    const int end = smaller(lane + together, task.lanes);
+    for (int first = 0; first < factors; first += lanes) {
+      const float* sums = task.sums + row * first;
+      if (first + 2 * lanes <= factors) bring_sums(sums + row * lanes + lane, row, end - lane);
+      const FactorPlaces places = places_of(task, first);
+      for (int l = lane; l < end; l += lanes) {
+        unpack_lanes(places, sums + l, row, smaller(lanes, end - l),
+                     task.weight + static_cast<std::size_t>(l) * task.lane_stride, task.lane_stride);
+      }
     }
   }
 }
