@@ -61,12 +61,12 @@ void backward(const LinearLayer<Element>& layer, const NodeMemory<Element>& memo
     task.grad_output = grad;
   }
   task.grad_input = memory.grad_inputs[0];
+  task.scratch = floats_at(memory.scratch, layer.work_offset);
   if (task.grad_input != nullptr) {
     layer.kernels->backward_data(task);
   }
   task.grad_weight = memory.grad_parameters[0];
   task.grad_bias = memory.grad_parameters[1];
-  task.scratch = floats_at(memory.scratch, layer.work_offset);
   layer.kernels->backward_weights(task);
 }
 
@@ -82,7 +82,7 @@ Op plan_linear(const OpRequest& request) {
   const std::size_t outputs = static_cast<std::size_t>(layer.outputs) * groups_of(request.samples);
   ScratchLayout layout;
   layer.grad_offset = layout.add(layer.relu ? outputs * lanes : 0);
-  layer.work_offset = layout.add(kernels.scratch(layer.inputs, request.samples));
+  layer.work_offset = layout.add(kernels.scratch(layer.inputs, layer.outputs, request.samples));
   layer.weights = place_rounded_weights(request, layout);
   Op op = op_of<Element>(layer);
   op.saved_bytes = layer.relu ? outputs * sizeof(std::uint16_t) : 0;

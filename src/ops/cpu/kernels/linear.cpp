@@ -9,17 +9,22 @@ namespace {
 constexpr int max_rows = many_registers ? 8 : 5;
 constexpr int max_vectors = 2;
 
+/// Columns of weights, or of transposed inputs, that are packed side by side.
+constexpr int panel_columns = 64;
+
 /// output[i] = bias[i] + sum over t ascending of weight(i, t) * input[t], for the images of all groups.
-/// Weight (i, t) is at [i][t], or at [t][i] if TRANSPOSED.
+/// TRANSPOSED: weights of the same term lie side by side, not those of the same row.
 template <class Element>
 struct Product {
   int rows;
   int terms;
   int vectors;  ///< over all groups
   const float* weight;
-  const float* bias;  ///< null: zeros
+  std::size_t weight_step;  ///< stride of rows, or if TRANSPOSED, of terms
+  const float* bias;        ///< null: zeros
   const Element* input;
   Element* output;
+  int outputs;  ///< rows of a group of images, of which `rows` are computed
 };
 
 HWY_INLINE std::size_t vector_offset(int vector, int per_group) {
@@ -28,8 +33,8 @@ HWY_INLINE std::size_t vector_offset(int vector, int per_group) {
 
 template <bool TRANSPOSED, int ROWS, int VECTORS, class Element>
 HWY_NOINLINE void tile(const Product<Element>& task, int row, int vector) {
-  const std::size_t row_step = TRANSPOSED ? 1 : task.terms;
-  const std::size_t term_step = TRANSPOSED ? task.rows : 1;
+  const std::size_t row_step = TRANSPOSED ? 1 : task.weight_step;
+  const std::size_t term_step = TRANSPOSED ? task.weight_step : 1;
   const float* weight = task.weight + row * row_step;
   const Element* input[VECTORS];
   Vector sum[ROWS][VECTORS];
@@ -48,7 +53,7 @@ HWY_NOINLINE void tile(const Product<Element>& task, int row, int vector) {
     }
   }
   LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) {
-    Element* output = task.output + vector_offset(vector + v, task.rows) + pixels(row);
+    Element* output = task.output + vector_offset(vector + v, task.outputs) + pixels(row);
     LOCKSTEP_UNROLL for (int i = 0; i < ROWS; ++i) { store(sum[i][v], output + pixels(i)); }
   }
 }
@@ -74,7 +79,22 @@ void multiply(const Product<Element>& task) {
   rows_of<TRANSPOSED, 1>(task, row);
 }
 
-std::size_t padded(int inputs) { return static_cast<std::size_t>((inputs + lanes - 1) / lanes * lanes); }
+std::size_t padded(int count, int unit) { return static_cast<std::size_t>((count + unit - 1) / unit * unit); }
+
+/// Copies `columns` weights of each row to rows of panel_columns. Rows are pages apart, where the processor
+/// does not prefetch.
+void pack_panel(const float* weight, std::size_t row_step, int rows, int columns, float* packed) {
+  constexpr int rows_ahead = 8;
+  for (int row = 0; row < rows; ++row, weight += row_step, packed += panel_columns) {
+    if (row + rows_ahead < rows) {
+      const float* ahead = weight + rows_ahead * row_step;
+      for (int i = 0; i < columns; i += lanes) __builtin_prefetch(ahead + i);
+    }
+    int i = 0;
+    for (; i + width <= columns; i += width) hn::Store(hn::LoadU(floats, weight + i), floats, packed + i);
+    for (; i < columns; ++i) packed[i] = weight[i];
+  }
+}
 
 /// Transposes 4 x 4 values in rows `from_step` floats apart.
 HWY_INLINE void transpose_block(const float* from, std::size_t from_step, float* to, std::size_t to_step) {
@@ -93,10 +113,12 @@ HWY_INLINE void transpose_block(const float* from, std::size_t from_step, float*
   hn::Store(hn::InterleaveUpper(d, ac_high, be_high), d, to + 3 * to_step);
 }
 
-/// Transposes a group's [inputs][16] to [16][padded inputs]; padding is zero.
+/// Transposes a group's [inputs][16] to [panel][16][panel_columns], panels `step` floats apart. Zeros follow,
+/// up to a whole vector of 16.
 template <class Element>
-void transpose_group(const Element* input, int inputs, float* output) {
-  const std::size_t row = padded(inputs);
+void transpose_group(const Element* input, int inputs, std::size_t step, float* output) {
+  const int end = static_cast<int>(padded(inputs, lanes));
+  const auto at = [&](int k) HWY_ATTR { return output + k / panel_columns * step + k % panel_columns; };
   const int whole = inputs / 4 * 4;
   for (int k = 0; k < whole; k += 4) {
     HWY_ALIGN float values[4 * lanes];
@@ -104,26 +126,29 @@ void transpose_group(const Element* input, int inputs, float* output) {
       store(load(input + pixels(k) + i), values + i);
     }
     LOCKSTEP_UNROLL for (int lane = 0; lane < lanes; lane += 4) {
-      transpose_block(values + lane, lanes, output + lane * row + k, row);
+      transpose_block(values + lane, lanes, at(k) + lane * panel_columns, panel_columns);
     }
   }
   for (int lane = 0; lane < lanes; ++lane) {
-    for (int k = whole; k < static_cast<int>(row); ++k) {
-      output[lane * row + k] = k < inputs ? to_float(input[pixels(k) + lane]) : 0.0F;
+    for (int k = whole; k < end; ++k) {
+      at(k)[lane * panel_columns] = k < inputs ? to_float(input[pixels(k) + lane]) : 0.0F;
     }
   }
 }
 
+/// Floats of a panel of transposed inputs.
+std::size_t panel_floats(int samples) { return padded(samples, lanes) * panel_columns; }
+
 /// Computes grad_weight for OB outputs x VECTORS vectors of inputs; samples ascending.
 template <int OB, int VECTORS, class Element>
 HWY_NOINLINE void weights_tile(const LinearTask<Element>& task, int output, int column) {
-  const std::size_t row = padded(task.inputs);
   Vector sum[OB][VECTORS];
   LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
     LOCKSTEP_UNROLL for (int v = 0; v < VECTORS; ++v) { sum[o][v] = hn::Zero(floats); }
   }
-  const float* input = task.scratch + column;
-  for (int n = 0; n < task.samples; ++n, input += row) {
+  const float* input =
+      task.scratch + column / panel_columns * panel_floats(task.samples) + column % panel_columns;
+  for (int n = 0; n < task.samples; ++n, input += panel_columns) {
     const Element* grad =
         task.grad_output + pixels(static_cast<std::size_t>(n / lanes) * task.outputs + output) + n % lanes;
     Vector x[VECTORS];
@@ -152,46 +177,78 @@ HWY_NOINLINE void weights_tile(const LinearTask<Element>& task, int output, int 
   }
 }
 
-template <int VECTORS, class Element>
-int weights_columns(const LinearTask<Element>& task, int column, int end) {
-  constexpr int block = many_registers ? 4 : 3;
-  for (; column + VECTORS * width <= end; column += VECTORS * width) {
-    int o = 0;
-    for (; o + block <= task.outputs; o += block) {
-      weights_tile<block, VECTORS>(task, o, column);
-    }
-    for (; o < task.outputs; ++o) {
-      weights_tile<1, VECTORS>(task, o, column);
-    }
-  }
-  return column;
+/// Computes grad_weight for OB outputs and inputs [column, end).
+template <int OB, class Element>
+void weights_rows(const LinearTask<Element>& task, int output, int column, int end) {
+  for (; column + 4 * width <= end; column += 4 * width) weights_tile<OB, 4>(task, output, column);
+  for (; column < end; column += width) weights_tile<OB, 1>(task, output, column);
 }
 
-std::size_t scratch(int inputs, int samples) {
-  return padded(inputs) * static_cast<std::size_t>((samples + lanes - 1) / lanes * lanes);
+/// Computes grad_weight. Transposed inputs of some columns stay in the cache, while each row of weights is
+/// written in order, a page at a time.
+template <class Element>
+void write_weights(const LinearTask<Element>& task) {
+  constexpr int columns_at_once = 1024;
+  constexpr int block = many_registers ? 4 : 3;
+  const auto columns = static_cast<int>(padded(task.inputs, lanes));
+  for (int column = 0; column < columns; column += columns_at_once) {
+    const int end = smaller(column + columns_at_once, columns);
+    int o = 0;
+    for (; o + block <= task.outputs; o += block) weights_rows<block>(task, o, column, end);
+    for (; o < task.outputs; ++o) weights_rows<1>(task, o, column, end);
+  }
+}
+
+/// Whether panels of weights are packed: not if all weights stay in the second-level cache.
+bool packs_panels(int inputs, int outputs) { return std::int64_t{inputs} * outputs > 1 << 16; }
+
+std::size_t scratch(int inputs, int outputs, int samples) {
+  const std::size_t weights =
+      packs_panels(inputs, outputs) ? static_cast<std::size_t>(outputs) * panel_columns : 0;
+  const std::size_t transposed = padded(inputs, panel_columns) / panel_columns * panel_floats(samples);
+  return weights > transposed ? weights : transposed;
 }
 
 template <class Element>
 void forward(const LinearTask<Element>& task) {
-  multiply<false, Element>(
-      {task.outputs, task.inputs, task.groups * parts, task.weight, task.bias, task.input, task.output});
+  multiply<false, Element>({.rows = task.outputs,
+                            .terms = task.inputs,
+                            .vectors = task.groups * parts,
+                            .weight = task.weight,
+                            .weight_step = static_cast<std::size_t>(task.inputs),
+                            .bias = task.bias,
+                            .input = task.input,
+                            .output = task.output,
+                            .outputs = task.outputs});
 }
 
 template <class Element>
 void backward_data(const LinearTask<Element>& task) {
-  multiply<true, Element>({task.inputs, task.outputs, task.groups * parts, task.weight, nullptr,
-                           task.grad_output, task.grad_input});
+  const bool packs = packs_panels(task.inputs, task.outputs);
+  const int at_once = packs ? panel_columns : task.inputs;
+  for (int first = 0; first < task.inputs; first += at_once) {
+    const int rows = smaller(at_once, task.inputs - first);
+    if (packs) pack_panel(task.weight + first, task.inputs, task.outputs, rows, task.scratch);
+    multiply<true, Element>({.rows = rows,
+                             .terms = task.outputs,
+                             .vectors = task.groups * parts,
+                             .weight = packs ? task.scratch : task.weight,
+                             .weight_step = static_cast<std::size_t>(at_once),
+                             .bias = nullptr,
+                             .input = task.grad_output,
+                             .output = task.grad_input + pixels(first),
+                             .outputs = task.inputs});
+  }
 }
 
 template <class Element>
 void backward_weights(const LinearTask<Element>& task) {
-  const std::size_t row = padded(task.inputs);
   for (int g = 0; g < task.groups; ++g) {
     transpose_group(task.input + pixels(static_cast<std::size_t>(g) * task.inputs), task.inputs,
-                    task.scratch + static_cast<std::size_t>(g) * lanes * row);
+                    panel_floats(task.samples),
+                    task.scratch + static_cast<std::size_t>(g) * lanes * panel_columns);
   }
-  const int column = weights_columns<4>(task, 0, static_cast<int>(row));
-  weights_columns<1>(task, column, static_cast<int>(row));
+  write_weights(task);
   for (int o = 0; o < task.outputs; ++o) {
     alignas(64) float sum[lanes] = {};
     for (int g = 0; g < task.groups; ++g) {

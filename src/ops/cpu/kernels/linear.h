@@ -34,7 +34,7 @@ struct LinearFunctions {
 };
 struct LinearKernels : LinearFunctions<float> {
   LinearFunctions<Bfloat16> bf16;
-  std::size_t (*scratch)(int inputs, int samples);
+  std::size_t (*scratch)(int inputs, int outputs, int samples);
 };
 LOCKSTEP_KERNEL_TABLE(LinearKernels, linear_kernels)
 
