@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/nearest.h"
 #include "core/whole_number.h"
 #include "lockstep/error.h"
 
@@ -26,7 +27,22 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> other_opt
      {"nnodes", "--hosts A,B or --hostfile FILE"},
      {"nodes", "--hosts A,B or --hostfile FILE"}}};
 
-/// Throws Error(usage) for an option of another launcher, which mpirun would refuse in silence.
+/// Options that are neither mpirun's nor lockstep's, without dashes.
+const std::vector<std::string>& own_options() {
+  static const std::vector<std::string> names = {"max-restarts", "min-ranks", "grace",
+                                                 "interface",    "hosts",     "check"};
+  return names;
+}
+
+/// Whether `word` is one of own_options(), as --NAME or --NAME=VALUE.
+bool is_own_option(std::string_view word) {
+  if (!word.starts_with("--")) return false;
+  const std::string_view name = word.substr(2, word.find('=') - 2);
+  return std::ranges::find(own_options(), name) != own_options().end();
+}
+
+/// Throws Error(usage) for an option of another launcher, and for one that is nearly ours, which mpirun would
+/// refuse in silence or without help.
 void refuse_other_option(std::string_view word) {
   if (!word.starts_with("--")) return;
   const std::string_view option = word.substr(0, word.find('='));
@@ -35,6 +51,9 @@ void refuse_other_option(std::string_view word) {
     throw Error(Category::usage,
                 "unknown option '" + std::string(option) + "'; did you mean " + std::string(ours) + "?");
   }
+  if (is_own_option(word) || values_of(option) > 0) return;
+  const std::string ours = suggestion(option.substr(2), own_options(), "--");
+  if (!ours.empty()) throw Error(Category::usage, "unknown option '" + std::string(option) + "'" + ours);
 }
 
 /// Value of an option that takes a number from `minimum` on.
@@ -90,8 +109,13 @@ std::string no_command(const std::string& unknown) {
   return text + " (see --help)";
 }
 
-/// Refuses options that have no effect with the others.
+/// Refuses options that are at the wrong place, or have no effect with the others.
 void check(const Arguments& arguments, bool has_min_ranks) {
+  for (const std::string& word : arguments.command) {
+    if (!is_own_option(word)) continue;
+    throw Error(Category::usage, word.substr(0, word.find('=')) + " is an option of lockstep-run: write it " +
+                                     "before " + arguments.command[0]);
+  }
   const RestartOptions& restarts = arguments.restarts;
   if (restarts.maximum > 0 && !arguments.command.empty() && arguments.command[0] != "train") {
     throw Error(Category::usage, "--max-restarts has no effect with " + arguments.command[0] +

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "core/command_line.h"
+#include "core/files/file.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
 #include "core/options/internal_variables.h"
@@ -117,6 +118,8 @@ class Run {
   /// Whether mpirun is to be silent about failures. For restarts, it names a rank that was killed.
   bool is_silent() const { return !restartable(); }
   bool can_come_from_lockstep(int status) const;
+  /// Whether all ranks are on this host.
+  bool is_only_here() const { return !machine_.scheduled && !arguments_.mpirun.names_hosts(); }
   std::vector<std::string> command_of_attempt() const;
   Job make_job(const std::string& secret) const;
   Attempt next_attempt() const;
@@ -131,6 +134,8 @@ class Run {
   int status_for_caller(int status) const;
   void leave_out(const FewerRanks& fewer, const std::string& reason);
   void report_restart() const;
+  void report_end(const Attempt& attempt, bool crashed) const;
+  bool lost_checkpoint() const;
   void report_stop(LauncherReport::Stop stop) const;
 
   Arguments arguments_;
@@ -174,6 +179,10 @@ Run::Run(const Arguments& arguments)
         default_ranks(arguments_.command, machine_.nodes, [&] { return count_gpus(program_, signals_); });
     arguments_.mpirun.append({"-np", std::to_string(ranks)});
   }
+  // The mpirun of Open MPI 4.1 hangs where it has fewer than 27 open files and 4 for each rank of this host
+  // (measured with 1 to 16 ranks). Ranks count their own.
+  const int local_ranks = is_only_here() ? std::max(1, arguments_.mpirun.ranks()) : 1;
+  reserve_open_files(24 + 4 * static_cast<std::size_t>(local_ranks), "mpirun");
 }
 
 /// The user's command; after a failure, a command that continues the run.
@@ -357,11 +366,32 @@ void Run::attempt() {
   attempt.stop_requested = stop_.requested();
   if (attempt.stop) report_stop(*attempt.stop);
   if (status == 0) attempt.failure.reset();
-  if (!attempt.failure && is_silent() && !attempt.stop_requested && !can_come_from_lockstep(status)) {
-    say("mpirun ended with status " + std::to_string(status) + "; if nothing says why: lockstep-run --mca " +
-        quiet + " 0 ...");
-  }
+  report_end(attempt, crashed);
   attempts_.push_back(attempt);
+}
+
+/// Says why an attempt failed if no rank could, as mpirun is silenced. `crashed`: a signal ended mpirun.
+void Run::report_end(const Attempt& attempt, bool crashed) const {
+  if (!is_silent() || attempt.stop_requested || can_come_from_lockstep(attempt.status)) return;
+  const bool killed = attempt.status == 128 + SIGKILL;
+  // A rank's line about another one that ended for an unknown reason has the advice, but not the signal.
+  if (attempt.failure && (attempt.failure->known || !(killed || crashed))) return;
+  std::string line;
+  if (crashed) {
+    line = "mpirun was killed by " + signal_name(attempt.status - 128);
+  } else if (killed) {
+    line = attempt.failure || attempt.ranks == 1 ? "a rank was" : "the ranks were";
+    line += " killed by signal 9 (often: no memory left)";
+  } else {
+    line = "mpirun ended with status " + std::to_string(attempt.status) +
+           "; if nothing says why: lockstep-run --mca " + quiet + " 0 ...";
+  }
+  if ((crashed || killed) && !attempt.failure && !attempt.run_directory.empty()) {
+    const bool resumes = attempt.checkpoint > 0;
+    line += (resumes ? "; resume with: " : "; begin again with: ") + start_ + " " +
+            shell_line(resume_command(arguments_.command, attempt.run_directory, resumes));
+  }
+  say(line);
 }
 
 /// The ranks were asked to stop by SIGUSR1, whatever signal this program got.
@@ -453,6 +483,15 @@ void Run::report_restart() const {
       std::to_string(arguments_.restarts.maximum) + ")");
 }
 
+/// Whether the checkpoint to continue from was removed with its run directory. Other hosts may have a run
+/// directory that this one does not see.
+bool Run::lost_checkpoint() const {
+  const Attempt& last = attempts_.back();
+  std::error_code error;
+  return last.checkpoint > 0 && is_only_here() && !last.run_directory.empty() &&
+         !fs::exists(last.run_directory, error) && !error;
+}
+
 int Run::operator()() {
   using Action = Decision::Action;
   warn_of_late_name();
@@ -465,7 +504,12 @@ int Run::operator()() {
     const Attempt& last = attempts_.back();
     const FewerRanks fewer = last.failure ? without(*last.failure, arguments_.mpirun) : FewerRanks{};
     const bool several_hosts = arguments_.mpirun.hosts().size() > 1;
-    const Decision decision = decide(attempts_, arguments_.restarts, several_hosts, fewer.ranks);
+    Decision decision = decide(attempts_, arguments_.restarts, several_hosts, fewer.ranks);
+    const bool restarts =
+        decision.action == Action::restart || decision.action == Action::restart_with_fewer_ranks;
+    if (restarts && lost_checkpoint()) {
+      decision = {Action::give_up, "the run directory " + last.run_directory + " was removed"};
+    }
     if (decision.action == Action::finish || decision.action == Action::give_up) {
       if (decision.action == Action::give_up) {
         say("failed: " + cause_of(last) + "; giving up: " + decision.reason);

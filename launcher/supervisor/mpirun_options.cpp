@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "core/printable.h"
@@ -61,18 +62,60 @@ void read_list(const std::string& list, int slots, std::vector<MpirunOptions::Ho
   }
 }
 
-/// Lines "name slots=4"; a file that cannot be read has no hosts.
-void read_file(const std::string& path, std::vector<MpirunOptions::Host>& hosts) {
-  std::ifstream input(path);
-  for (std::string line; std::getline(input, line);) {
-    std::istringstream words(line.substr(0, line.find('#')));
+/// Words of a line of a file of hosts, before "=", that Open MPI 4.1 knows (orte/util/hostfile).
+const Names slot_words = {"slots", "count", "cpu"};
+const Names maximum_words = {"max_slots", "max-slots", "slots_max", "slots-max", "max_cpu",   "max-cpu",
+                             "cpu_max",   "cpu-max",   "max_count", "max-count", "count_max", "count-max"};
+const Names login_words = {"username", "user_name", "user-name", "port"};
+
+bool is_one_of(std::string_view key, Names names) { return std::ranges::find(names, key) != names.end(); }
+
+/// Whether `word`, after the name of a host, is one that mpirun knows. It ignores words without "=".
+bool is_host_word(std::string_view word) {
+  const std::string_view key = word.substr(0, word.find('='));
+  if (key.size() == word.size()) return false;
+  if (is_one_of(key, slot_words) || is_one_of(key, maximum_words)) {
+    return number(word.substr(key.size() + 1)) > 0;
+  }
+  return is_one_of(key, login_words);
+}
+
+/// Reads lines "name slots=4"; a file that cannot be read has no hosts. Returns the first word that is wrong,
+/// and what to write, as "hosts:3: 'slot=4' is wrong: ..."; empty: there is none.
+std::string read_file(const std::string& path, std::vector<MpirunOptions::Host>& hosts) {
+  static const std::regex comment(R"(#.*|//.*|/\*[\s\S]*?\*/)"), equals(R"([ \t]*=[ \t]*)");
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  std::istringstream lines(std::regex_replace(std::regex_replace(text.str(), comment, ""), equals, "="));
+  std::string wrong;
+  int line_number = 0;
+  const auto refuse = [&](const std::string& word, const std::string& remedy) {
+    if (!wrong.empty()) return;
+    wrong = printable(path) + ":" + std::to_string(line_number) + ": " + in_quotes(word) +
+            " is wrong: write " + remedy;
+  };
+  for (std::string line; std::getline(lines, line);) {
+    ++line_number;
+    std::istringstream words(line);
     MpirunOptions::Host host;
     if (!(words >> host.name)) continue;
+    const std::size_t colon = host.name.find(':');
+    const bool has_slots = std::ranges::count(host.name, ':') == 1 && !host.name.starts_with('+');
+    if (has_slots && number(std::string_view(host.name).substr(colon + 1)) > 0) {
+      refuse(host.name,
+             printable(host.name.substr(0, colon)) + " slots=" + printable(host.name.substr(colon + 1)));
+    } else if (host.name.find('=') != std::string::npos) {
+      refuse(host.name, "lines as a slots=2");
+    }
     for (std::string word; words >> word;) {
-      if (word.starts_with("slots=")) host.slots = number(std::string_view(word).substr(6));
+      if (!is_host_word(word)) refuse(word, "lines as a slots=2");
+      const std::string_view key = std::string_view(word).substr(0, word.find('='));
+      const bool sets_slots = key.size() < word.size() && is_one_of(key, slot_words);
+      if (sets_slots) host.slots = number(std::string_view(word).substr(key.size() + 1));
     }
     add(hosts, host);
   }
+  return wrong;
 }
 
 /// Throws Error(usage) if a list of --hosts has an entry that is neither NAME nor NAME:SLOTS.
@@ -163,9 +206,19 @@ void MpirunOptions::check_hosts() const {
     const std::string& file = words_[i + 1];
     if (!among(words_[i], host_files) || file == "none") continue;  // "none": Open MPI's word for no file
     errno = 0;
-    if (std::ifstream(file).good()) continue;
-    throw Error(Category::usage,
-                words_[i] + ": cannot open '" + printable(file) + "': " + std::strerror(errno));
+    if (!std::ifstream(file).good()) {
+      throw Error(Category::usage,
+                  words_[i] + ": cannot open '" + printable(file) + "': " + std::strerror(errno));
+    }
+    std::vector<Host> found;
+    if (const std::string wrong = read_file(file, found); !wrong.empty()) {
+      throw Error(Category::usage, words_[i] + ": " + wrong);
+    }
+    // Open MPI comes with a default file in which all lines are comments.
+    if (found.empty() && !among(words_[i], {"default-hostfile"})) {
+      throw Error(Category::usage,
+                  words_[i] + ": " + printable(file) + ": names no host; write lines as a slots=2");
+    }
   }
 }
 

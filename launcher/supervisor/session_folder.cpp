@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "core/files/temporary_folder.h"
 #include "lockstep/error.h"
@@ -22,6 +25,17 @@ void check_session_folder() {
                     "; in a container, add --tmpfs=/tmp; elsewhere, set TMPDIR to another folder");
   }
   rmdir(name.c_str());
+  // Two files of 4 MiB and some smaller ones (Open MPI 4.1 with 1 to 8 ranks). If they do not fit, ranks fail
+  // or hang.
+  constexpr std::uintmax_t mebibyte = 1024 * 1024, needed = 9 * mebibyte;
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(folder, error);
+  const std::uintmax_t left = geteuid() == 0 ? space.free : space.available;
+  if (error || space.capacity == 0 || left >= needed) return;
+  throw Error(Category::resource, "mpirun needs " + std::to_string(needed / mebibyte) +
+                                      " MiB for its session, but " + folder + " has " +
+                                      std::to_string(left / mebibyte) +
+                                      " MiB free; make room there, or set TMPDIR to another folder");
 }
 
 }  // namespace lockstep::launcher

@@ -52,6 +52,39 @@ TEST(MpirunOptions, HostsOfListsAndFiles) {
   });
 }
 
+TEST(MpirunOptions, FilesOfHostsHaveTheWordsOfMpirun) {
+  const TemporaryFolder folder;
+  const std::string file =
+      folder.write("hosts",
+                   "a slots = 2 // fast\n/* two\nlines */\nroot@b max-slots=4 username=me port=22\n"
+                   "c count=3\n::1 cpu=1\n");
+  EXPECT_EQ(list(MpirunOptions({"--hostfile", file})), "a:2 root@b:0 c:3 ::1:1 ");
+  EXPECT_NO_THROW(MpirunOptions({"--hostfile", file}).check_hosts());
+  struct Row {
+    const char* text;
+    const char* message;
+  };
+  for (const Row& row :
+       std::vector<Row>{{"a\n# b\nc slot=2\n", "/hosts:3: 'slot=2' is wrong: write lines as"},
+                        {"a slots=abc\n", "/hosts:1: 'slots=abc' is wrong: write lines"},
+                        {"a slots=\n", "/hosts:1: 'slots=' is wrong"},
+                        {"a slots=0\n", "/hosts:1: 'slots=0' is wrong"},
+                        {"a 2\n", "/hosts:1: '2' is wrong"},
+                        {"slots=2\n", "/hosts:1: 'slots=2' is wrong"},
+                        {"a:2\n", "/hosts:1: 'a:2' is wrong: write a slots=2"},
+                        {"# none\n", "/hosts: names no host; write lines as a slots=2"},
+                        {"", "/hosts: names no host"}}) {
+    folder.write("hosts", row.text);
+    expect_error(Category::usage, {"--hostfile: ", row.message}, [&] {
+      MpirunOptions({"--hostfile", file}).check_hosts();
+    });
+  }
+  EXPECT_NO_THROW(MpirunOptions({"--default-hostfile", file}).check_hosts()) << "Open MPI's is empty";
+  expect_error(Category::usage, {"names no host"}, [&] {
+    MpirunOptions({"--hostfile", folder.string()}).check_hosts();
+  });
+}
+
 TEST(MpirunOptions, HostsWithoutANameOrWithAWrongNumberAreRefused) {
   for (const char* list : {"", "a,,b", "a,", ":2", "a:", "a:x", "a:0", "a:-1", "a:2:3"}) {
     expect_error(Category::usage, {"--hosts: '", "is no host; write them as a:2,b:2 or a,b"}, [&] {

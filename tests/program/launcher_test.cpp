@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <regex>
 #include <sstream>
+#include <string>
 
 #include "support/run.h"
 
@@ -30,6 +31,7 @@ class StandIns : public testing::Test {
 echo "$@" >> "$here/starts"
 n=$(wc -l < "$here/starts")
 run=$here/run
+mkdir -p "$run"
 report() { echo "lockstep-${LOCKSTEP_LAUNCHER#3:} $1" >&2; }
 report "{\"run_directory\":\"$run\"}"
 checkpoint() { report "{\"checkpoint\":$1}"; }
@@ -80,8 +82,9 @@ TEST_F(StandIns, TheStatusIsThatOfLockstepOrOfMpirun) {
     folder_.write_script("mpirun", "exit " + std::to_string(status));
     const Outcome outcome = launch({"-np", "2", "train"});
     EXPECT_EQ(outcome.status, status);
-    const bool is_of_mpirun = status == 1 || status == 137 || status == 213;
-    EXPECT_EQ(outcome.err, is_of_mpirun ? without_reason(status) : "");
+    const bool is_of_mpirun = status == 1 || status == 213;
+    const std::string killed = "lockstep-run: the ranks were killed by signal 9 (often: no memory left)\n";
+    EXPECT_EQ(outcome.err, status == 137 ? killed : is_of_mpirun ? without_reason(status) : "");
   }
   folder_.write_script("mpirun", "exit 1");
   EXPECT_EQ(launch({"diff", "a", "b"}).err, "") << "the results differ";
@@ -102,6 +105,36 @@ TEST_F(StandIns, TheStatusIsThatOfLockstepOrOfMpirun) {
   const Outcome without = launch({"train"}, {"PATH=/nowhere"});
   EXPECT_EQ(without.status, 4);
   EXPECT_EQ(without.err, "lockstep-run: error: mpirun not found; install openmpi-bin\n");
+}
+
+/// Ranks cannot print that they were killed, nor mpirun, which is silenced.
+TEST_F(StandIns, ASignalThatEndedTheRanksOrMpirunIsNamed) {
+  const std::string start = (folder_ / "lockstep-run").string() + " -np 2 train --run-dir " +
+                            (folder_ / "run").string() + " --resume ";
+  pretend("checkpoint 7; exit 137");
+  EXPECT_EQ(launch({"-np", "2", "train"}).err,
+            "lockstep-run: the ranks were killed by signal 9 (often: no memory left); resume with: " + start +
+                (folder_ / "run").string() + "\n");
+  pretend("kill -9 $$");  // this is mpirun itself
+  EXPECT_EQ(launch({"-np", "2", "train"}).err,
+            "lockstep-run: mpirun was killed by SIGKILL; begin again with: " + start + "auto\n");
+  pretend(R"(report '{"failure":{"rank":1,"host":"a","cause":"unknown","known":false}}'; exit 137)");
+  EXPECT_EQ(launch({"-np", "2", "train"}).err,
+            "lockstep-run: a rank was killed by signal 9 (often: no memory left)\n");
+}
+
+TEST_F(StandIns, OpenFilesAreAllowedOrMissedBeforeMpirunStarts) {
+  const auto with_limit = [&](const std::string& limit) {
+    return run({"bash", "-c",
+                "ulimit " + limit + "; exec '" + (folder_ / "lockstep-run").string() + "' -np 3 train"});
+  };
+  folder_.write_script("mpirun", "ulimit -Sn");
+  EXPECT_GE(std::stoi(with_limit("-Sn 32").out), 39) << "what Open MPI 4.1 needs for three ranks";
+  const Outcome outcome = with_limit("-n 32");
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_EQ(outcome.out, "");
+  expect_holds(outcome.err, "lockstep-run: error: mpirun needs ");
+  expect_holds(outcome.err, ", but it may have only 32: allow more (ulimit -n ");
 }
 
 /// Open MPI's mpirun may hang when its only rank is killed in start-up. After ranks that have ended by
@@ -203,7 +236,8 @@ TEST_F(StandIns, GiveUpWithTheReason) {
             "giving up: two attempts failed without writing a checkpoint after step 7"},
            {"fail $n 70", 70, 2, "giving up: two attempts failed before writing a checkpoint"},
            {"fail $n 70", 70, 2, "; starting again from the beginning (restart 1 of 3)"},
-           {"checkpoint $n; fail $n 5", 5, 4, "giving up: it failed 4 times; --max-restarts allows 3"}}) {
+           {"checkpoint $n; fail $n 5", 5, 4, "giving up: it failed 4 times; --max-restarts allows 3"},
+           {"checkpoint 7; rm -r \"$run\"; fail 0 4", 4, 1, "/run was removed\n"}}) {
     pretend(row.lockstep);
     const Outcome outcome = launch(words("-np 2 --max-restarts 3 train"));
     EXPECT_EQ(outcome.status, row.status) << row.lockstep;
