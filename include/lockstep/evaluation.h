@@ -40,10 +40,12 @@ void visit(O& options, Visitor&& field) {
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
                     const EvaluationOptions& options);
 
-/// A sample that could not be read, and the reason, which names it.
+/// A sample without usable outputs, and the reason, which names it: it could not be read, or the outputs of
+/// the network for it are not finite.
 struct UnreadableSample {
   std::uint64_t sample = 0;
   std::string reason;
+  bool is_read = false;  ///< whether only its outputs are at fault
 };
 
 /// Outputs of the network for consecutive samples of a data set.
@@ -59,8 +61,8 @@ struct OutputBlock {
 /// Calls `take` on rank 0 with blocks of samples in the order of the data set, as soon as each is computed;
 /// the block is valid during the call. The outputs have the same bits on any number of ranks and threads;
 /// blocks have different sizes. Memory does not grow with the data set. options.confusion has no effect. With
-/// input.strict, a sample that cannot be read ends the computation. Collective. Throws on all ranks; also the
-/// errors of `take`.
+/// input.strict, a sample that cannot be read ends the computation; one whose outputs are not finite never
+/// does. Collective. Throws on all ranks; also the errors of `take`.
 void predict(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
              const EvaluationOptions& options, const std::function<void(const OutputBlock&)>& take);
 

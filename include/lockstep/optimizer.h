@@ -94,7 +94,8 @@ void visit(O& options, Visitor&& field) {
                                "ratio) times the parameter is subtracted from the parameter"});
   field(filter_bias_and_bn,
         {.name = "filter-bias-and-bn",
-         .help = "no weight decay of parameters with one dimension: biases, and weights of norm layers"});
+         .help = "no weight decay of parameters with one dimension: biases, and weights of norm layers",
+         .needs = {{"weight-decay"}}});
   field(beta1, {.name = "beta1",
                 .help = "decay of the running mean of the gradient",
                 .range = {.below = 1},

@@ -38,13 +38,16 @@ void visit(O& options, Visitor&& field) {
   field(min_lr, {.name = "min-lr",
                  .help = "minimum learning rate, which the schedule approaches",
                  .needs = {{"sched", {"cosine", "multistep", "onecycle", "polynomial", "step"}}}});
-  field(decay_epochs, {.name = "decay-epochs",
-                       .help = "epochs between two decays",
-                       .range = {.min = 0.001},
-                       .needs = {{"sched", {"step"}}}});
-  field(decay_milestones, {.name = "decay-milestones",
-                           .help = "epochs after which the learning rate is multiplied by --decay-rate",
-                           .needs = {{"sched", {"multistep"}}}});
+  field(decay_epochs,
+        {.name = "decay-epochs",
+         .help = "epochs between two decays; a decay in mid-epoch waits for the end of the epoch",
+         .range = {.min = 0.001},
+         .needs = {{"sched", {"step"}}}});
+  field(decay_milestones,
+        {.name = "decay-milestones",
+         .help = "epochs after which the learning rate is multiplied by --decay-rate; one in "
+                 "mid-epoch waits for the end of the epoch",
+         .needs = {{"sched", {"multistep"}}}});
   field(decay_rate, {.name = "decay-rate",
                      .help = "factor of each decay",
                      .range = {.above = 0, .max = 1},

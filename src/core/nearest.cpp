@@ -32,18 +32,23 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 /// Names of timm, PyTorch and its examples, and ours for the same.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> other_names{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> other_names{{
     {"aa", "randaugment"},
+    {"amp", "dtype"},
     {"b", "batch-size"},
     {"bfloat16", "bf16"},
+    {"cutmix", "mixup"},
     {"float32", "fp32"},
     {"gpu", "cuda"},
+    {"grad-accum-steps", "micro-batches"},
     {"initial-checkpoint", "init-from"},
     {"learning-rate", "lr"},
     {"num-classes", "classes"},
     {"opt", "optimizer"},
     {"opt-betas", "beta1"},
     {"output", "run-dir"},
+    {"reprob", "cutout"},
+    {"val-fraction", "validation-fraction"},
     {"workers", "threads"},
 }};
 

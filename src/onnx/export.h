@@ -32,6 +32,7 @@ struct OnnxExportSummary {
   std::size_t bytes = 0;
   int folded_batch_norms = 0;
   int batch_norms = 0;  ///< that could not be folded, or were not to be
+  int dropouts = 0;     ///< that were left out
 };
 
 /// Writes a network with the weights in `weights` as an ONNX model (opset 17, IR 8) for any number of

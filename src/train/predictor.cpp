@@ -1,10 +1,13 @@
 #include "train/predictor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
 #include "comm/world/gather.h"
 #include "comm/world/watch_of.h"
+#include "core/finite.h"
 #include "lockstep/error.h"
 #include "train/evaluator.h"
 
@@ -44,10 +47,33 @@ std::string gather_text(const World& world, std::string own) {
 /// Samples of all ranks in rank order. Collective.
 std::vector<UnreadableSample> gather_samples(const World& world, std::span<const UnreadableSample> own) {
   std::vector<std::string> texts;  // numbers and reasons in turn
-  for (const auto& [sample, reason] : own) texts.insert(texts.end(), {std::to_string(sample), reason});
+  for (const UnreadableSample& one : own) {
+    texts.insert(texts.end(), {std::to_string(one.sample), one.reason});
+  }
   texts = unpack(gather_text(world, pack(texts)));
   std::vector<UnreadableSample> samples;
   for (std::size_t i = 1; i < texts.size(); i += 2) samples.push_back({std::stoull(texts[i - 1]), texts[i]});
+  return samples;
+}
+
+/// `unreadable`, and the other samples of the block `values` whose outputs are not finite, in ascending
+/// order. The first sample of the block is `first`, and each has `outputs` values.
+std::vector<UnreadableSample> with_not_finite(std::span<const UnreadableSample> unreadable,
+                                              const Dataset& dataset, std::uint64_t first,
+                                              std::span<const float> values, std::size_t outputs) {
+  std::vector<UnreadableSample> samples;
+  for (std::uint64_t id = first; !values.empty(); ++id, values = values.subspan(outputs)) {
+    if (!unreadable.empty() && unreadable.front().sample == id) {
+      samples.push_back(unreadable.front());
+      unreadable = unreadable.subspan(1);
+    } else if (!all_finite(values.first(outputs))) {
+      samples.push_back({.sample = id,
+                         .reason = fmt::format("{}: the outputs of the network are not finite: check the "
+                                               "sample and the model",
+                                               dataset.sample_name(id)),
+                         .is_read = true});
+    }
+  }
   return samples;
 }
 
@@ -160,8 +186,10 @@ void Predictor::run(const std::function<void(const OutputBlock&)>& take) {
     const std::vector<UnreadableSample> unreadable = take_unreadable(end);
     world.agree([&] {
       if (world.rank() != 0) return;
-      const std::size_t values = (end - first) * outputs_;
-      take({first, end - first, std::span<const float>(all_).first(values), unreadable});
+      const auto values = std::span<const float>(all_).first((end - first) * outputs_);
+      const std::vector<UnreadableSample> failed =
+          with_not_finite(unreadable, loader_.dataset(), first, values, outputs_);
+      take({first, end - first, values, failed});
     });
   }
 }

@@ -1,9 +1,11 @@
 #include "cli/model/class_names.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "support/synthetic.h"
 
@@ -15,6 +17,25 @@ TEST(ClassNames, AreNumbersWhereTheDataSetHasNone) {
   EXPECT_EQ(names_of_classes(set, 2), (std::vector<std::string>{"0", "1"}));
   set.names = {"a\nb", "c"};
   EXPECT_EQ(names_of_classes(set, 2), (std::vector<std::string>{"a?b", "c"}));
+}
+
+TEST(ClassNames, ThatMayMeanTheSameAreReported) {
+  test::Synthetic set(0, {}, 2);
+  const auto warning = [](const char* names, const char* how) {
+    return fmt::format("{} count as two, but {}: if they mean the same, spell them in one way", names, how);
+  };
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"0", "0.0", "1", "1.0"}, warning("classes '0' and '0.0'", "are equal as numbers")},
+      {{"-0", "0", "1"}, warning("classes '-0' and '0'", "are equal as numbers")},
+      {{"NO", "Yes", "no", "yes"}, warning("classes 'NO' and 'no'", "differ in case only")},
+      {{"1", "1a", "10", "0.1"}, ""}};
+  for (const auto& [names, text] : cases) {
+    set.names = names;
+    EXPECT_EQ(similar_classes_text(set), text);
+  }
+  set.names = {"cat", "Cat"};
+  set.set_task(Task::multilabel);
+  EXPECT_EQ(similar_classes_text(set), warning("labels 'cat' and 'Cat'", "differ in case only"));
 }
 
 TEST(ClassCounts, StandBesideTheNames) {

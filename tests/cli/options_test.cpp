@@ -89,6 +89,9 @@ TEST(TrainOptions, BadValuesAreNamedWithOptionAndSource) {
                         {"threads", "100000", "out of range"},
                         {"device", "gpu", "auto, cpu, cuda; did you mean cuda?"},
                         {"channels", "2", "is not one of 3, 1"},
+                        {"seed", "18446744073709551616", "is out of range: 0 to 18446744073709551615"},
+                        {"max-time", "5x", "is not a length of time such as 90s"},
+                        {"max-time", "0s", "is out of range: above 0, finite (seconds), or none"},
                         {"mean", "imagenett", "did you mean 'imagenet'? known: mnist"},
                         {"model", "lenett", "did you mean 'lenet'?"},
                         {"dataset", "fashionmnist", "did you mean fashion-mnist?"},
@@ -122,9 +125,13 @@ TEST(TrainOptions, UnknownNamesGetTheNearest) {
 
 TEST(TrainOptions, NamesOfOtherProgramsGetOurs) {
   const std::pair<const char*, std::string> names[] = {
-      {"--opt", "--optimizer"},    {"--aa", "--randaugment"},  {"--num-classes", "--classes"},
-      {"--learning-rate", "--lr"}, {"-b", "--batch-size"},     {"--initial-checkpoint", "--init-from"},
-      {"--workers", "--threads"},  {"--opt-betas", "--beta1"}, {"--output", "--run-dir"},
+      {"--opt", "--optimizer"},       {"--aa", "--randaugment"},
+      {"--num-classes", "--classes"}, {"--learning-rate", "--lr"},
+      {"-b", "--batch-size"},         {"--initial-checkpoint", "--init-from"},
+      {"--workers", "--threads"},     {"--opt-betas", "--beta1"},
+      {"--output", "--run-dir"},      {"--amp", "--dtype"},
+      {"--cutmix", "--mixup"},        {"--grad-accum-steps", "--micro-batches"},
+      {"--reprob", "--cutout"},       {"--val-fraction", "--validation-fraction"},
   };
   for (const auto& [theirs, ours] : names) {
     expect_usage({theirs, "1"}, {std::string("unknown option '") + theirs + "'; did you mean " + ours + "?"});
@@ -169,6 +176,8 @@ TEST(TrainOptions, CombinationsOfOptions) {
                {"--model-ema-decay: has no effect without --model-ema: omit it"});
   expect_usage({"--lr-base-scale", "sqrt"}, {"--lr-base-scale: has no effect without --lr-base-batch-size"});
   expect_usage({"--decay-rate", "0.5"}, {"--decay-rate: has no effect with --sched constant: omit it"});
+  expect_usage({"--filter-bias-and-bn"},
+               {"--filter-bias-and-bn: has no effect without --weight-decay: omit it"});
   for (const char* option :
        {"--image-size=32", "--label-column=x", "--test-fraction=0.5", "--classes=7", "--crop-pct=0.5"}) {
     expect_usage({option}, {": has no effect with --dataset fashion-mnist"});

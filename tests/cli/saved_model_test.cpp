@@ -154,6 +154,11 @@ TEST(SavedModel, ImpliesOptionsOfDataAndInput) {
   EXPECT_EQ(implied(of_table, "images"), (Texts{"mean = 0.25 !", "crop-pct = 0.5 !", "batch-size = 64"}))
       << "columns are no size of images";
   EXPECT_EQ(implied(model_with({}), "images"), Texts());
+  SavedModel of_other_dtype = lenet();
+  of_other_dtype.description.options = {{"dtype", "bf16"}};
+  EXPECT_EQ(implied(of_other_dtype, "mnist"), (Texts{"mean = 0.25 !", "dtype = bf16"}));
+  of_other_dtype.description.options = {{"dtype", "tf32"}};
+  EXPECT_EQ(implied(of_other_dtype, "mnist"), Texts{"mean = 0.25 !"}) << "ranks on CPUs cannot compute in it";
 }
 
 TEST(SavedModel, ChangedParametersAreNoticed) {

@@ -118,12 +118,13 @@ TEST(OptionTexts, AreRefusedWithValueAndReason) {
   for (const char* text : {"", "m", "5m3h", "5m5m", "-5m", "+5m", "5mm", "infs"}) {
     expect_refused("limit", text, {"'" + std::string(text) + "' is not a"});
   }
-  expect_refused("limit", "5 m", {"'5 ' is not a number"});
-  expect_refused("limit", "5w", {"'5w' is not a number"});
+  expect_refused("limit", "5 m", {"'5 m' is not a length of time such as 90s"});
+  expect_refused("limit", "5w", {"'5w' is not a length of time such as 90s"});
   expect_refused("rinse", "often", {"'often' is neither a number of steps nor a length of time"});
+  expect_refused("rinse", "5x", {"'5x' is neither a number of steps nor a length of time such as 90s"});
   expect_refused("rinse", "1.5", {"'1.5' has no unit after 1.5"});
   expect_refused("rinse", "0", {"'0' is out of range: at least 1"});
-  expect_refused("rinse", "0.5s", {"'0.5s' is out of range: at least 1, finite (seconds)"});
+  expect_refused("rinse", "0.5s", {"'0.5s' is out of range: at least 1, finite (seconds), or never"});
   expect_refused("canvas", "3x20", {"'3x20' is not CHANNELSxROWSxCOLUMNS"});
 }
 

@@ -92,6 +92,17 @@ TEST(Augmentation, CutoutBlackensASquareThatMayHangOverTheEdge) {
   EXPECT_EQ(sizes, (std::set<std::size_t>{1, 2, 4}));
 }
 
+TEST(Augmentation, CutoutLeavesSomethingOfSomeImages) {
+  int black = 0;
+  for (std::uint64_t id = 0; id < 200; ++id) {
+    black += augmented({.cutout = 8}, {.id = id}) == Pixels(20) ? 1 : 0;
+  }
+  EXPECT_GT(black, 0);
+  EXPECT_LT(black, 200);
+  expect_error(Category::usage, {"cutout: 9 blackens all of every training image", "4x5", "at most 8"},
+               [] { augmented({.cutout = 9}, {}); });
+}
+
 TEST(Augmentation, RandAugmentNamesWhatItTakes) {
   for (const char* text : {"rand", "rand-m9", "rand-m31-n2", "rand-m9-n0", "rand-m9-n2x", "rand-m-n2"}) {
     expect_error(Category::usage, {text, "rand-mM-nN"}, [&] { augmented({.randaugment = text}, {}); });

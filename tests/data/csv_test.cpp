@@ -251,6 +251,20 @@ TEST(CsvTable, WarnsOfNumbersInAnotherNotation) {
   EXPECT_EQ(test.warnings, Fields());
 }
 
+TEST(CsvTable, WarnsOfTextsAmongNumbers) {
+  const auto warnings = [](std::initializer_list<const char*> cells) {
+    std::string text = "kids\tlabel\n";
+    for (const char* cell : cells) text += fmt::format("{}\ta\n", cell);
+    return parsed(text).warnings;
+  };
+  EXPECT_EQ(warnings({"1", "3+", "x", "2", "NA", "1", "4"}),
+            Fields{"t.csv: column 'kids' holds categories, since 'x' (line 4) is not a number, as 4 of its 6 "
+                   "cells are: correct such cells, or leave them empty for missing values"});
+  EXPECT_EQ(warnings({"1", "x", "y"}), Fields());
+  EXPECT_EQ(warnings({"1", "2", "3+"}), Fields());
+  EXPECT_EQ(warnings({"1", "2", "NA"}), Fields());
+}
+
 TEST(CsvTable, BadRowsNameLineAndColumn) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "t.csv: is empty"},

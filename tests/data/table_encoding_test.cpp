@@ -206,6 +206,17 @@ TEST(TableEncoding, WarnsOfManyUnknownTextsOnce) {
                   "3, column 'x', ...): they count as none of its texts"});
 }
 
+TEST(TableEncoding, WarnsOfNumbersBeyondAFloat) {
+  const TableEncoding encoding = fitted(column({"1", "3"}));
+  EXPECT_EQ(encoded(column({"2", "1e30"}), encoding).warnings, Texts());
+  EXPECT_EQ(encoded(column({"2", "1e300"}), encoding).warnings,
+            Texts{"t.csv: a number is too far from the training rows for a float (1e+300 in line 3, column "
+                  "'x'): correct it"});
+  EXPECT_EQ(encoded(column({"2", "1e300", "-1e300"}), encoding).warnings,
+            Texts{"t.csv: 2 numbers are too far from the training rows for a float (1e+300 in line 3, column "
+                  "'x', ...): correct them"});
+}
+
 TEST(TableEncoding, WarnsOfRowIds) {
   std::string text = "id;x;name;label\n";
   for (int i = 0; i < 20; ++i) text += fmt::format("{};{};n{};a\n", i, i % 3, i);

@@ -246,6 +246,7 @@ DatasetPart examine(const std::string& name, const Dataset& dataset, const DataO
                     const ResultPrinter& printer) {
   DatasetPart part = describe(name, dataset);
   for (const std::string& warning : dataset.warnings()) print_warning(warning);
+  if (name == "train") print_warning(similar_classes_text(dataset));
   printer.text(text_of(part));
   if (options.action == "stats") {
     part.statistics = measure_statistics(name, dataset, options);

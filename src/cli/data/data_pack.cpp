@@ -68,6 +68,16 @@ PackResult pack_part(const PackRequest& request, const std::string& part, const 
   return result;
 }
 
+/// Lists the images of DIR, which no option names.
+ImageParts list_parts(const PackRequest& request) {
+  try {
+    return list_image_parts(request.source, request.test_fraction);
+  } catch (const Error& error) {
+    if (error.field() != "data-dir") throw;
+    throw Error(error.category(), error.message());
+  }
+}
+
 /// Checks that packed files would neither hide the images of a folder nor be taken for a class.
 void check_target(const std::filesystem::path& target, const std::filesystem::path& classes) {
   for (const Part part : {Part::train, Part::validation, Part::test}) {
@@ -86,7 +96,7 @@ void check_target(const std::filesystem::path& target, const std::filesystem::pa
 void pack_parts(PackRequest request) {
   request.options.shard_bytes = static_cast<std::uint64_t>(request.shard_megabytes) * 1'000'000;
   request.options.on_bad_file = [](const std::string& line) { print_warning(line + "; skipped"); };
-  const ImageParts images = list_image_parts(request.source, request.test_fraction);
+  const ImageParts images = list_parts(request);
   check_target(request.target, images.train.folder);
   for (const std::optional<ImageList>* list : {&images.validation, &images.test}) {
     if (*list) check_target(request.target, (*list)->folder);

@@ -2,7 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+
 #include "core/printable.h"
+#include "data/files/csv_cell.h"
 
 namespace lockstep {
 
@@ -15,6 +21,23 @@ std::vector<std::string> names_of_classes(const Dataset& dataset, std::size_t cl
     names.push_back(std::to_string(c));
   }
   return names;
+}
+
+std::string similar_classes_text(const Dataset& dataset) {
+  std::map<std::string, std::string> names;  // by the number, or the text in small letters
+  for (const std::string& name : dataset.class_names()) {
+    const std::optional<double> number = csv_number(name, ',');
+    std::string key = name;
+    std::ranges::transform(key, key.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (number) key = fmt::format("{}", *number + 0.0);  // -0 becomes 0
+    const auto [other, is_new] = names.emplace(key, name);
+    if (is_new) continue;
+    return fmt::format("{} {} and {} count as two, but {}: if they mean the same, spell them in one way",
+                       dataset.task() == Task::multilabel ? "labels" : "classes", in_quotes(other->second),
+                       in_quotes(name), number ? "are equal as numbers" : "differ in case only");
+  }
+  return {};
 }
 
 std::vector<std::uint64_t> count_classes(const Dataset& dataset) {

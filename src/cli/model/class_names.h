@@ -11,6 +11,10 @@ namespace lockstep {
 /// Printable names of the first `classes` classes, or their numbers if the data set has no names.
 std::vector<std::string> names_of_classes(const Dataset& dataset, std::size_t classes);
 
+/// Line of a warning about names of two classes, or labels, that are equal as numbers or apart from case;
+/// empty: there are none.
+std::string similar_classes_text(const Dataset& dataset);
+
 /// Samples of each class, or with each label. Not for Task::regression.
 std::vector<std::uint64_t> count_classes(const Dataset& dataset);
 

@@ -34,10 +34,14 @@ DataPart open_part(const World& world, const DatasetOptions& options, Split spli
     std::optional<TrainedTable> table;
     world.agree([&] { table = trained_table(model); });
     part.whole = open_whole(world, options, options.name == "csv" && table ? &*table : nullptr);
+    world.agree([&] { check_kind(*part.whole, model); });
     return part;
   }
   part.data = open_parts(world, options, DataUse::measuring);
-  world.agree([&] { check_part(part.data, split); });
+  world.agree([&] {
+    check_kind(*part.data.train, model);
+    check_part(part.data, split);
+  });
   return part;
 }
 

@@ -30,8 +30,8 @@ struct DataPart {
 };
 
 /// Opens samples to measure a model. Those of Split::all are read as the model reads them: the columns of
-/// tables are encoded as its own. Collective. Throws as open_dataset, and Error(usage) if there is no such
-/// part.
+/// tables are encoded as its own. Collective. Throws as open_dataset and check_kind, and Error(usage) if
+/// there is no such part.
 DataPart open_part(const World& world, const DatasetOptions& options, Split split, const SavedModel& model);
 
 }  // namespace lockstep

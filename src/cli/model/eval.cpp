@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -94,8 +96,8 @@ OptionSet option_set(EvalOptions& options) {
   OptionSet set(
       "lockstep eval [options] MODEL | --checkpoint RUN",
       "Measures loss and accuracy of a saved model. Each sample is evaluated once, by one of the "
-      "ranks. Network, data set and preparation of the samples are those of the training, which the "
-      "model contains, unless options change them. Classes are matched by their names.");
+      "ranks. Network, data set, preparation of the samples and bf16 arithmetic are those of the training, "
+      "which the model contains, unless options change them. Classes are matched by their names.");
   set.optional_positional("MODEL",
                           "model file; a checkpoint; or a run directory, of which it is the best model, else "
                           "the final one, else the newest checkpoint",
@@ -132,6 +134,34 @@ bool counts_confusion(const Dataset& dataset, const EvalOptions& options) {
 
 bool needs_outputs(const EvalOptions& options) { return options.calibration || !options.predictions.empty(); }
 
+/// Whether the outputs of each sample must be examined: the loss shows most outputs that are not finite, but
+/// not a logit of -inf, to which a huge cell of a table may lead.
+bool may_overflow(const Dataset& dataset, const Evaluation& evaluation) {
+  return dataset.table_encoding() != nullptr || !std::isfinite(evaluation.loss);
+}
+
+/// Samples whose outputs are not finite.
+struct NotFinite {
+  std::uint64_t samples = 0;
+  std::string first = {};  ///< reason of the first, which names it
+
+  void add(const OutputBlock& block) {
+    for (const UnreadableSample& sample : block.unreadable) {
+      if (sample.is_read && samples++ == 0) first = sample.reason;
+    }
+  }
+  /// Throws Error(data) if there is one, or if the loss is not finite.
+  void check(const Evaluation& evaluation) const {
+    if (samples > 0) {
+      throw Error(Category::data,
+                  samples == 1 ? first : fmt::format("{} ({} samples have such outputs)", first, samples));
+    }
+    if (std::isfinite(evaluation.loss)) return;
+    throw Error(Category::data,
+                fmt::format("the loss is {}: check the samples and the model", std::fabs(evaluation.loss)));
+  }
+};
+
 /// On rank 0, if `options` need the outputs of each sample, what is made of them. Collective.
 std::unique_ptr<SamplePredictions> open_predictions(const World& world, const Network& network,
                                                     const Dataset& dataset, const EvalOptions& options) {
@@ -163,6 +193,38 @@ std::string held_out_note(const DataPart& part, const EvalOptions& options, cons
       counted(held_out, "sample"), data.test_origin, data.train->size() + validation + held_out);
 }
 
+/// Fingerprint of the training set of the model's run, which the run's checkpoints hold; empty: not known.
+std::string training_set_of(const SavedModel& model) {
+  const std::filesystem::path run = run_of(model.place);
+  try {
+    return fact(open_checkpoint(run.empty() ? model.place : run.string(), false).state.identity,
+                "training set");
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+/// Warning that samples which a fraction holds out of the data of the training may be ones that the model was
+/// trained on, as the training part is another one; empty: not so, or not known.
+std::string training_part_warning(const DataPart& part, const EvalOptions& options, const SavedModel& model) {
+  const DatasetPair& data = part.data;
+  const bool is_held_out =
+      (part.split == Split::test && data.test_origin == origin_of_fraction(options.data.test_fraction)) ||
+      (part.split == Split::validation && data.whole != nullptr);
+  const std::string folder = fact(model.description.data, "data-dir");
+  if (!is_held_out || options.data.name != fact(model.description.data, "dataset") ||
+      (options.data.directory != folder && !is_same_file(options.data.directory, folder)) ||
+      data.train->shape() != model.description.shape) {
+    return {};
+  }
+  const std::string trained = training_set_of(model);
+  if (trained.empty() || trained == data.train->fingerprint()) return {};
+  return fmt::format(
+      "{}: was trained on other samples than the training part here (files or fractions have changed), so {} "
+      "samples may be ones that it was trained on",
+      model.place, adjective_of(part.split));
+}
+
 int evaluate_model(World& world, const EvalOptions& options) {
   const SavedModel& model = *options.saved;
   if (world.rank() == 0) {
@@ -182,6 +244,7 @@ int evaluate_model(World& world, const EvalOptions& options) {
     check_task(whole, model);
     check_encoding(whole, model);
     relabelled = relabel(whole, model);
+    if (world.rank() == 0) print_warning(training_part_warning(data, options, model));
   });
   const Dataset& dataset = relabelled ? *relabelled : whole;
   const EvaluationOptions evaluation{.confusion = counts_confusion(dataset, options),
@@ -191,10 +254,14 @@ int evaluate_model(World& world, const EvalOptions& options) {
   const std::unique_ptr<SamplePredictions> predictions = open_predictions(world, *network, dataset, options);
   EvalResults results{.part = name_of(options.split),
                       .evaluation = evaluate(world, *network, model.file, dataset, evaluation)};
-  if (needs_outputs(options)) {
-    predict(world, *network, model.file, dataset, evaluation,
-            [&](const OutputBlock& block) { predictions->add(block); });
+  if (needs_outputs(options) || may_overflow(dataset, results.evaluation)) {
+    NotFinite not_finite;
+    predict(world, *network, model.file, dataset, evaluation, [&](const OutputBlock& block) {
+      if (predictions) predictions->add(block);
+      not_finite.add(block);
+    });
     world.agree([&] {
+      if (world.rank() == 0) not_finite.check(results.evaluation);
       if (!predictions) return;
       predictions->finish();
       results.calibration_error = predictions->calibration_error();

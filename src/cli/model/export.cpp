@@ -109,6 +109,12 @@ int export_model(const ExportOptions& options) {
                         summary.folded_batch_norms + summary.batch_norms);
   }
   print(without_control_characters(text) + "\n");
+  if (summary.dropouts > 0) {
+    print_message(
+        fmt::format("{}: the network's dropout is left out, as it has no effect on predictions; to "
+                    "train on, add it to the network file that lockstep import writes",
+                    options.output));
+  }
   return 0;
 }
 

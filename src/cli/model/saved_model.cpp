@@ -167,6 +167,8 @@ std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::G
   for (const char* const name : {"batch-size", "micro-batches"}) {
     add(name, fact(description.options, name), false);
   }
+  // Not tf32, which ranks on CPUs cannot compute in.
+  if (fact(description.options, "dtype") == "bf16") add("dtype", "bf16", false);
   return values;
 }
 
@@ -210,18 +212,20 @@ void check_task(const Dataset& dataset, const SavedModel& model) {
                                           model.place, in_quotes(model.description.task), in_quotes(task)));
 }
 
+void check_kind(const Dataset& dataset, const SavedModel& model) {
+  const bool is_trained = model.has_digest();  // imported ones do not name their data
+  if (!is_trained || model.description.table.empty() == (dataset.table_encoding() == nullptr)) return;
+  const auto kind = [](bool is_table) { return is_table ? "tables" : "images"; };
+  throw Error(Category::data,
+              fmt::format("{}: is a model of {}, the data set is one of {}", model.place,
+                          kind(!model.description.table.empty()), kind(dataset.table_encoding() != nullptr)));
+}
+
 void check_encoding(const Dataset& dataset, const SavedModel& model) {
   if (!model.describes_itself()) return;
   if (table_text(dataset) == model.description.table &&
       dataset.target_scale() == model.description.target_scale)
     return;
-  const bool is_trained = !model.description.digest.empty();  // imported ones do not name their data
-  if (is_trained && model.description.table.empty() != (dataset.table_encoding() == nullptr)) {
-    const auto kind = [](bool is_table) { return is_table ? "tables" : "images"; };
-    throw Error(Category::data, fmt::format("{}: is a model of {}, the data set is one of {}", model.place,
-                                            kind(!model.description.table.empty()),
-                                            kind(dataset.table_encoding() != nullptr)));
-  }
   throw Error(
       Category::data,
       fmt::format(

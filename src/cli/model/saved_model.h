@@ -47,7 +47,8 @@ SavedModel open_model(const std::filesystem::path& path, bool warns);
 SavedModel open_checkpoint_model(const std::filesystem::path& path, bool warns);
 
 /// Values that the model implies for options of its data and input. If another data set is given, those of
-/// the data are left out; other images then have the size of the input, if the model is one of images.
+/// the data are left out; other images then have the size of the input, if the model is one of images. Batch
+/// and bf16 arithmetic are those of the training, too, whose numbers an evaluation then repeats.
 std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::Given& given);
 
 /// Builds the network of the model: the one that it describes, for samples of `shape` if it takes them, else
@@ -63,8 +64,11 @@ std::optional<TrainedTable> trained_table(const SavedModel& model);
 /// Throws Error(data) for a data set of another task than that of a model that describes itself.
 void check_task(const Dataset& dataset, const SavedModel& model);
 
-/// Throws Error(data) for a table if the model takes images, and the reverse; and for a table whose columns,
-/// or numbers to predict, are encoded otherwise than the model expects, by other training rows than its own.
+/// Throws Error(data) for a table if the model was trained on images, and the reverse.
+void check_kind(const Dataset& dataset, const SavedModel& model);
+
+/// Throws Error(data) for a table whose columns, or numbers to predict, are encoded otherwise than the model
+/// expects, by other training rows than its own.
 void check_encoding(const Dataset& dataset, const SavedModel& model);
 
 /// A data set with the numbers that a model has for the names of its classes or labels; null: they are the

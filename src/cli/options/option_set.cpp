@@ -161,6 +161,17 @@ void OptionSet::check_requirements(const Names& of_recipe) const {
   try {
     check_needs(texts());
   } catch (const Error& error) {
+    const auto is_in_file = [&](const std::string& name) {
+      return !config_read_.empty() && origin(name).starts_with(config_read_ + ":");
+    };
+    if (is_in_file(error.field())) {  // an option that replaces another value of the file is at fault
+      for (const Requirement& requirement : find(error.field())->field.needs) {
+        if (!is_given(requirement.option) || is_in_file(requirement.option)) continue;
+        throw Error(error.category(),
+                    fmt::format("leaves {} without effect: omit one of them", origin(error.field())),
+                    requirement.option);
+      }
+    }
     const auto is_in_recipe = [&](const Requirement& requirement) {
       return std::ranges::find(of_recipe, requirement.option) != of_recipe.end();
     };

@@ -162,7 +162,8 @@ class OptionSet {
   Names read_recipe(Values& values, bool has_file) const;
   /// Sets those of these options that have no effect to their defaults.
   void reset_idle(const Names& names);
-  /// Throws as check_needs does. The message names the recipe if its options are in the way.
+  /// Throws as check_needs does. The message names the recipe if its options are in the way, and an option
+  /// from elsewhere if that leaves one of the configuration file without effect.
   void check_requirements(const Names& of_recipe) const;
   void assign_positionals(const std::vector<std::string>& arguments) const;
   const Option* find(std::string_view name) const;

@@ -99,8 +99,9 @@ OptionSet option_set(PredictOptions& options) {
       "Predicts classes or labels, with their probabilities, or numbers for images or the rows of tables "
       "with a saved "
       "model, which contains its network, the names of its classes and the preparation of its input. Prints "
-      "them in the order of the inputs, which are spread over all ranks. An input that cannot be read is "
-      "named on stderr; the others are predicted, and the exit status is 3.");
+      "them in the order of the inputs, which are spread over all ranks. An input that cannot be read, or "
+      "for which the outputs of the network are not finite, is named on stderr; the others are predicted, "
+      "and the exit status is 3.");
   set.positional("MODEL", "model file, checkpoint or run directory, as for lockstep eval", options.file);
   set.list(
       "PATH...",
@@ -228,6 +229,7 @@ int print_predictions(World& world, const PredictOptions& options, const OptionS
   }
   const Dataset& dataset = named.samples ? *named.samples : data.samples();
   std::uint64_t unreadable = named.unreadable.size();
+  bool is_read = false;  // some sample whose outputs are not finite
   std::unique_ptr<Network> network;
   std::unique_ptr<PredictionPrinter> printer;
   world.agree([&] {
@@ -248,11 +250,15 @@ int print_predictions(World& world, const PredictOptions& options, const OptionS
             print(printer->text(block));
             flush_output();
             unreadable += block.unreadable.size();
-            for (const UnreadableSample& sample : block.unreadable) print_warning(sample.reason);
+            for (const UnreadableSample& sample : block.unreadable) {
+              print_warning(sample.reason);
+              is_read = is_read || sample.is_read;
+            }
           });
   world.agree([&] {
     if (unreadable == 0) return;
-    throw Error(Category::data, fmt::format("{} of {} inputs could not be read", unreadable, inputs));
+    throw Error(Category::data, fmt::format("{} of {} inputs could not be {}", unreadable, inputs,
+                                            is_read ? "predicted" : "read"));
   });
   return 0;
 }

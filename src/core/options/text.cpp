@@ -8,6 +8,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "core/nearest.h"
 #include "core/printable.h"
@@ -41,14 +42,20 @@ std::string describe(const Range& range) {
   return fmt::format("is out of range: {}", fmt::join(bounds, ", "));
 }
 
-/// Decimal notation, exponent allowed; NaN for a number outside the range of doubles.
-double parse_number(std::string_view text) {
+/// Decimal notation, exponent allowed; NaN for a number outside the range of doubles; nullopt: not a number.
+std::optional<double> find_number(std::string_view text) {
   double value = 0.0;
   const char* end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data(), end, value);
-  if (status == std::errc::invalid_argument || stop != end) reject(text, "is not a number");
+  if (status == std::errc::invalid_argument || stop != end) return std::nullopt;
   // Numbers that overflow or underflow could not be written back exactly.
   return status == std::errc() ? value : std::numeric_limits<double>::quiet_NaN();
+}
+
+double parse_number(std::string_view text) {
+  const std::optional<double> number = find_number(text);
+  if (!number) reject(text, "is not a number");
+  return *number;
 }
 
 /// Throws if `value`, written as `text`, lies outside `range`. `unit`: of the bounds, in the message.
@@ -97,9 +104,8 @@ bool starts_with_digit(std::string_view text) {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0;
 }
 
-/// Seconds of "1d2h": numbers with units, larger units first.
-double parse_seconds(std::string_view text) {
-  const char* const reason = "is not a length of time such as 90s, 5m, 3h50m or 1d2h";
+/// Seconds of "1d2h": numbers with units, larger units first. `reason`: why another text is refused.
+double parse_seconds(std::string_view text, const char* reason) {
   double seconds = 0.0;
   const auto* unit = time_units.begin();
   std::string_view rest = text;
@@ -107,17 +113,26 @@ double parse_seconds(std::string_view text) {
     if (!starts_with_digit(rest)) reject(text, reason);
     const std::size_t letter = std::min(rest.find_first_of("dhms"), rest.size());
     const std::string_view number = rest.substr(0, letter);
-    const double count = parse_number(number);
+    const std::optional<double> count = find_number(number);
+    if (!count) reject(text, reason);
     if (letter == rest.size()) {
       reject(text, fmt::format("has no unit after {0}; use d, h, m or s, as in {0}s", number));
     }
     unit = std::find_if(unit, time_units.end(), [&](const TimeUnit& u) { return u.name == rest[letter]; });
     if (unit == time_units.end()) reject(text, reason);
-    seconds += count * unit->seconds;
+    seconds += *count * unit->seconds;
     ++unit;
     rest.remove_prefix(letter + 1);
   } while (!rest.empty());
   return seconds;
+}
+
+/// The length of time `text`, in the range of `field`. `reason`: as parse_seconds.
+Duration parse_duration(const std::string& text, const Field& field, const char* reason) {
+  const double seconds = parse_seconds(text, reason);
+  const std::string other = *field.zero == '\0' ? "" : fmt::format(", or {}", field.zero);
+  check_number(seconds, field.range, text, (" (seconds)" + other).c_str());
+  return {.seconds = seconds};
 }
 
 }  // namespace
@@ -131,7 +146,10 @@ long double parse_integer(std::string_view text, long double min, long double ma
   if (status == std::errc::invalid_argument || stop != end) reject(text, "is not a whole number");
   const auto value = static_cast<long double>(magnitude) * (negative ? -1 : 1);
   if (status == std::errc::result_out_of_range || value < min || value > max) {
-    const bool bounded = max < static_cast<long double>(std::numeric_limits<std::uint64_t>::max());
+    // The maximum of 64-bit numbers is named only to a user who has exceeded it.
+    const bool exceeded = status == std::errc::result_out_of_range && !negative;
+    const bool bounded =
+        exceeded || max < static_cast<long double>(std::numeric_limits<std::uint64_t>::max());
     reject(text, bounded ? fmt::format("is out of range: {:.0f} to {:.0f}", min, max)
                          : fmt::format("is out of range: at least {:.0f}", min));
   }
@@ -223,20 +241,17 @@ void read_value(const std::string& text, const Field& field, Interval& value) {
 void read_value(const std::string& text, const Field& /*field*/, Shape& value) { value = parse_shape(text); }
 
 void read_value(const std::string& text, const Field& field, Duration& value) {
-  const double seconds = parse_seconds(text);
-  check_number(seconds, field.range, text, " (seconds)");
-  value = {.seconds = seconds};
+  value = parse_duration(text, field, "is not a length of time such as 90s, 5m, 3h50m or 1d2h");
 }
 
 void read_value(const std::string& text, const Field& field, Period& value) {
-  if (!starts_with_digit(text)) {
-    reject(text, "is neither a number of steps nor a length of time such as 90s or 5m");
-  }
+  const char* const reason = "is neither a number of steps nor a length of time such as 90s or 5m";
+  if (!starts_with_digit(text)) reject(text, reason);
   Period period;
   if (text.find_first_not_of("0123456789") == std::string::npos) {
     read_value(text, field, period.steps);
   } else {
-    read_value(text, field, period.time);
+    period.time = parse_duration(text, field, reason);
   }
   value = period;
 }

@@ -37,6 +37,16 @@ void check_augmentation(const AugmentOptions& augment, const Dataset& dataset) {
     throw Error(Category::usage,
                 "the samples are numbers, not images: mixup is the only possible augmentation");
   }
+  // The centre of the square lies in the image, so that a larger square covers the image from any place.
+  const Shape shape = dataset.shape();
+  const int largest = 2 * std::max(shape.height, shape.width) - 2;
+  if (augment.cutout > largest) {
+    throw Error(Category::usage,
+                fmt::format("{} blackens all of every training image, as images have {}x{} pixels: give at "
+                            "most {}",
+                            augment.cutout, shape.height, shape.width, largest),
+                "cutout");
+  }
   if (augment.mixup != 0.0 && augment.mixup < 1e-3) {
     throw Error(Category::usage, fmt::format("{} is neither 0 nor from 0.001 to 1000", augment.mixup),
                 "mixup");

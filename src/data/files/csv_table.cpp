@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -149,6 +150,35 @@ void warn_of_other_numbers(CsvTable& table) {
                   table.labels.file, columns.size() == 1 ? "" : "s", first_names(columns), in_quotes(first)));
 }
 
+/// Warns of columns of numbers that a few texts turn into columns of categories. Texts with digits may be
+/// groups of numbers ("3+"), or numbers in another notation, which have a warning of their own.
+void warn_of_texts_among_numbers(CsvTable& table) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const CsvTexts& texts = table.columns[i].texts;
+    if (texts.size() == 0) continue;
+    std::size_t numbers = 0, cells = 0;
+    std::optional<std::size_t> first;  // row of the first text without digits
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+      const CsvCell cell = table.cells[row][i];
+      if (cell.is_gap()) continue;
+      ++cells;
+      if (cell.is_number()) {
+        ++numbers;
+      } else if (!first && cell.text() != CsvTexts::rest &&
+                 std::ranges::none_of(texts[cell.text()], is_digit)) {
+        first = row;
+      }
+    }
+    if (!first || 2 * numbers <= cells) continue;
+    table.warnings.push_back(fmt::format(
+        "{}: column {} holds categories, since {} (line {}) is not a number, as {} of its {} cells are: "
+        "correct such cells, or leave them empty for missing values",
+        table.labels.file, in_quotes(table.columns[i].name), in_quotes(texts[table.cells[*first][i].text()]),
+        table.labels.lines[*first], numbers, cells));
+  }
+}
+
 /// Finds out whether the cells of a column identify their rows.
 class RowIdWatch {
  public:
@@ -285,6 +315,7 @@ CsvTable parse_csv_table(CsvReader& reader, const CsvOptions& options) {
   }
   warn_of_values_as_names(table, layout.features);
   warn_of_other_numbers(table);
+  warn_of_texts_among_numbers(table);
   return table;
 }
 

@@ -105,7 +105,7 @@ bool next_csv_row(CsvReader& reader, std::size_t columns, std::vector<std::strin
 
 /// Parses a table from the rest of `reader`. Throws Error(data) as the functions above, and for unknown
 /// columns (naming the known ones), no features, no rows, and texts that are not UTF-8. Warns of names that
-/// seem to be values, and of texts that seem to be numbers.
+/// seem to be values, of texts that seem to be numbers, and of texts in columns that are mostly numbers.
 CsvTable parse_csv_table(CsvReader& reader, const CsvOptions& options = {});
 
 }  // namespace lockstep

@@ -185,7 +185,12 @@ class CellCodes {
     const TableColumn& column = encoding_.columns[i];
     if (!column.texts.empty()) return of_text(i, line, number_text(number));
     if (column.deviation == 0.0) return 0.0F;
-    return static_cast<float>(std::clamp((number - column.mean) / column.deviation, -3e38, 3e38));
+    constexpr double most = 3e38;  // what a float holds
+    const double code = (number - column.mean) / column.deviation;
+    if (std::fabs(code) > most && huge_++ == 0) {
+      first_huge_ = fmt::format("{} in line {}, column {}", number, line, in_quotes(column.name));
+    }
+    return static_cast<float>(std::clamp(code, -most, most));
   }
   float of_text(std::size_t i, std::size_t line, std::string_view text) {
     const TableColumn& column = encoding_.columns[i];
@@ -196,6 +201,15 @@ class CellCodes {
       first_unknown_ = fmt::format("{} in line {}, column {}", in_quotes(text), line, in_quotes(column.name));
     }
     return unknown_text_code;
+  }
+
+  /// Line of a warning about numbers that do not fit into a float; empty: there are none.
+  std::string warning_of_huge() const {
+    if (huge_ == 0) return {};
+    const bool one = huge_ == 1;
+    return fmt::format("{}: {} too far from the training rows for a float ({}{}): correct {}", labels_.file,
+                       one ? "a number is" : fmt::format("{} numbers are", huge_), first_huge_,
+                       one ? "" : ", ...", one ? "it" : "them");
   }
 
   /// Line of a warning about texts that the training rows do not have; empty: there are none.
@@ -213,11 +227,14 @@ class CellCodes {
   std::vector<std::map<std::string_view, float>> positions_;  ///< [column], empty for numbers
   std::uint64_t unknown_ = 0;
   std::string first_unknown_ = {};
+  std::uint64_t huge_ = 0;
+  std::string first_huge_ = {};
 };
 
 void warn(EncodedTable& table, const CellCodes& codes) {
-  const std::string warning = codes.warning();
-  if (!warning.empty()) table.warnings.push_back(warning);
+  for (const std::string& warning : {codes.warning(), codes.warning_of_huge()}) {
+    if (!warning.empty()) table.warnings.push_back(warning);
+  }
 }
 
 void warn_of_row_ids(const CsvTable& table, EncodedTable& encoded) {

@@ -369,7 +369,10 @@ class NetworkExporter {
   }
 
   /// Has no effect in evaluation.
-  ModelTensor write(const Dropout& /*dropout*/, const Layer& layer) { return tensor(layer.inputs[0]); }
+  ModelTensor write(const Dropout& /*dropout*/, const Layer& layer) {
+    ++summary_.dropouts;
+    return tensor(layer.inputs[0]);
+  }
 
   const Network& network_;
   const ModelFile& weights_;
