@@ -78,7 +78,8 @@ struct NotFiniteReport {
   std::string what() const;
 };
 
-/// The record has the number of samples; their ids are in a file of their own.
+/// The record has the number of samples; their ids are in a file of their own. It names what is not finite in
+/// words, which are read as `value`.
 template <OptionsOf<NotFiniteReport> R, class Visitor>
 void visit(R& report, Visitor&& field) {
   std::string reason = report.what();
@@ -91,6 +92,7 @@ void visit(R& report, Visitor&& field) {
   if (report.handling == OnNan::rollback) {
     field("back_to_step", report.back_to_step, Presence::required);
   }
+  if constexpr (!std::is_const_v<R>) report.value = reason.substr(0, reason.rfind(" is "));
 }
 
 /// How well a label is recognised (Task::multilabel). It is predicted at a probability above 1/2.
@@ -151,7 +153,7 @@ struct EpochReport {
   static constexpr const char* event = "epoch";
   int epoch = 1;
   int epochs = 1;
-  Evaluation train;  ///< over the epoch's steps, each before its own update
+  Evaluation train;  ///< over the epoch's steps, each before its own update; NaN if none of them counts
   Evaluation test;
   std::optional<Evaluation> validation = {};  ///< none without a validation set
   std::uint64_t steps = 0;                    ///< number of this epoch's steps
@@ -161,10 +163,13 @@ struct EpochReport {
   double load_seconds = 0.0;
   double load_share = 0.0;       ///< load_seconds as a share of the executors' working time
   bool load_is_waiting = false;  ///< whether load_seconds were spent waiting (CUDA)
-  bool best = false;             ///< whether judged().score() exceeds that of all earlier epochs
+  bool best = false;             ///< whether judged().score() is the highest so far; not before a step counts
   std::string digest{};          ///< of the parameters, as Trainer::digest returns it
 
-  double images_per_second() const { return static_cast<double>(train.samples) / seconds; }
+  /// 0 if all steps were left out, which may have taken no time.
+  double images_per_second() const {
+    return train.samples > 0 ? static_cast<double>(train.samples) / seconds : 0.0;
+  }
   /// Evaluation by which epochs are compared.
   const Evaluation& judged() const { return validation ? *validation : test; }
 };

@@ -37,7 +37,8 @@ class Trainer : public RunHooks {
   /// among them. Before write_checkpoints, resume and save.
   void describe(RunFacts facts);
   /// Throws Error(resource) on all ranks unless the disk has room for two checkpoints in `folder`, which need
-  /// not exist yet. write_checkpoints checks it, too. Collective.
+  /// not exist yet. After resume(), those of its checkpoints that may be replaced count as room.
+  /// write_checkpoints checks it, too. Collective.
   void check_checkpoint_space(const std::filesystem::path& folder);
   /// Lets fit() write checkpoints to `folder`, which exists: when `options` say so, at the end of each epoch,
   /// and on the requests of `ask`. Rank 0 writes, beside the training; a checkpoint that cannot be written is
@@ -59,13 +60,16 @@ class Trainer : public RunHooks {
   /// Error(data) naming step and learning rate when the loss, or the norm of a gradient that is clipped, is
   /// not finite (that step changes nothing; with OnNan::skip, after 10 such steps in a row; with
   /// OnNan::rollback, which needs write_checkpoints, after 10 returns without a whole epoch in between), when
-  /// an epoch ends with a parameter that is not finite, and when none of an epoch's training samples, or of
+  /// an epoch ends with a parameter that is not finite, when the run ends and OnNan::skip or OnNan::rollback
+  /// has left out each of its steps, and when none of an epoch's training samples, or of
   /// the test samples, can be read.
   void fit();
   /// Whether neither steps nor evaluations remain.
   bool done() const;
   std::uint64_t step() const;  ///< number of steps made so far, by earlier processes too
   int epochs() const;          ///< number of epochs that are done (all steps and the evaluation), likewise
+  /// OnNan::rollback: step of the last return to a checkpoint, up to which batches are left out; 0: none.
+  std::uint64_t pass_until() const;
   BestEpoch best() const;
   bool stopped_early() const;  ///< whether early_stopping ended the run before the last epoch
   /// Mean loss and accuracy over `dataset`, each sample once, spread over the ranks. Collective. Throws
@@ -77,9 +81,9 @@ class Trainer : public RunHooks {
 
   /// Takes all parameters from a model file; names and shapes must be equal except as `options` allow.
   /// num_batches_tracked of PyTorch's batch norm is ignored. Returns warnings for the user, if lockstep
-  /// trained the model for other classes or with another mean or deviation. Collective. Throws Error(data)
-  /// for a file that does not fit, such as one of a table with other columns, Error(usage) when ranks have
-  /// different files.
+  /// trained the model for other classes or with another mean or deviation, of images, a column of a table or
+  /// the numbers to predict. Collective. Throws Error(data) for a file that does not fit, such as one of a
+  /// table with other columns, Error(usage) when ranks have different files.
   std::vector<std::string> load(const ModelFile& file, const LoadOptions& options = {});
   /// Writes the parameters (with model_ema, their averages as of the last evaluation) as a PyTorch
   /// state_dict; num_batches_tracked is 0. Its metadata hold the ModelDescription, with the results of the

@@ -77,7 +77,7 @@ void print_epochs(const RunRecord& record) {
   if (record.end) {
     print(end_line(*record.end) + "\n");
   } else {
-    print("no end recorded: the run is in progress, or was interrupted\n");
+    print(fmt::format("no end recorded: {}\n", without_control_characters(reason_without_end(record))));
   }
 }
 

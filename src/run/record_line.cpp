@@ -118,11 +118,13 @@ RecordLine::RecordLine(std::string_view line) {
     step_ = json_.value("step", std::uint64_t{0});
     if (kind_ == EpochReport::event) static_cast<void>(json_.at("epoch"));
     epoch_ = json_.value("epoch", 0);
+    ends_ = kind_ == EndReport::event ||
+            (is_not_finite() && json_.value("handling", std::string()) == name_of(OnNan::stop));
   });
 }
 
 bool RecordLine::is_within(std::uint64_t last_step, int last_epoch) const {
-  if (kind_ == EndReport::event) return false;
+  if (ends_) return false;
   return step_ > 0 ? step_ <= last_step : epoch_ <= last_epoch;
 }
 

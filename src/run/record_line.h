@@ -43,9 +43,10 @@ class RecordLine {
   explicit RecordLine(std::string_view line);
 
   bool is_step() const { return kind_ == StepReport::event; }
+  bool is_not_finite() const { return kind_ == NotFiniteReport::event; }
   /// Step of the event; 0: the line has none.
   std::uint64_t step() const { return step_; }
-  /// Whether it is about what a run did until `last_step` and `last_epoch`.
+  /// Whether it is about what a run did until `last_step` and `last_epoch`; not about how it ended there.
   bool is_within(std::uint64_t last_step, int last_epoch) const;
   /// The event; none: only a later version knows it. Numbers that are null become NaN. Throws Error(data)
   /// with the reason if a field is missing or has another type.
@@ -56,6 +57,7 @@ class RecordLine {
   std::string kind_;
   std::uint64_t step_ = 0;
   int epoch_ = 0;
+  bool ends_ = false;  ///< whether the run ended with it
 };
 
 }  // namespace lockstep

@@ -115,7 +115,9 @@ void RunFolder::check_place() const {
   const bool is_there = files().stat(path_, present) == 0;
   if (!is_there && errno != ENOENT && errno != ENOTDIR) return;  // the next write reports the reason
   if (is_there && own.is_same_file(present)) return lock_->renew();
-  fail_run(path_, "the run directory was moved or replaced during the run; resume from its new place");
+  fail_run(path_, !is_there && own.links == 0
+                      ? "the run directory was removed during the run, with its checkpoints; begin it again"
+                      : "the run directory was moved or replaced during the run; resume from its new place");
 }
 
 void RunFolder::create(const std::string& options_text, const std::string& environment_text,
@@ -132,7 +134,7 @@ void RunFolder::create(const std::string& options_text, const std::string& envir
   write_text_file(environment(), environment_text);
 }
 
-std::vector<std::string> RunFolder::cut_record(std::uint64_t step, int epoch) const {
+std::vector<std::string> RunFolder::cut_record(std::uint64_t step, int epoch, std::uint64_t passed) const {
   const std::string file = metrics().string();
   if (file_kind(file) == FileKind::missing) {
     if (step == 0) return {};
@@ -151,7 +153,8 @@ std::vector<std::string> RunFolder::cut_record(std::uint64_t step, int epoch) co
       ++damaged_at_end;  // perhaps of later steps
       continue;
     }
-    if (!event->is_within(step,
+    const std::uint64_t last = event->is_not_finite() ? std::max(step, passed) : step;
+    if (!event->is_within(last,
                           epoch)) {  // lines are not in order: a checkpoint is written while later steps run
       damaged_at_end = 0;
       continue;

@@ -73,9 +73,9 @@ class RunFolder {
   /// Locks the folder, which exists, for the life of this object, unless it has done so already. `holder`:
   /// name of this process, which other processes print. Waits and throws as LockFile does.
   void lock(const std::string& holder, double seconds);
-  /// Throws Error(resource) if the path of the locked folder no longer leads to it, as after a move: the run
-  /// would continue in a folder without its lock, options and record. Also if somebody has removed the lock
-  /// and another run has begun here; without another run, locks it again.
+  /// Throws Error(resource) if the path of the locked folder no longer leads to it, as after a move or a
+  /// removal: the run would continue in a folder without its lock, options and record. Also if somebody has
+  /// removed the lock and another run has begun here; without another run, locks it again.
   void check_place() const;
 
   /// Creates the folder with its parents and its folder of checkpoints, removes temporary files of killed
@@ -84,10 +84,11 @@ class RunFolder {
   /// including the models and the report at the end.
   void create(const std::string& options, const std::string& environment, bool continues = false) const;
 
-  /// Removes from the record the events of steps after `step` and of epochs after `epoch`, and the end. Also
-  /// leaves out lines that a crash of the machine has damaged. Returns what the record then lacks, in
-  /// sentences.
-  std::vector<std::string> cut_record(std::uint64_t step, int epoch) const;
+  /// Removes from the record the events of steps after `step` and of epochs after `epoch`, and the end. Keeps
+  /// those about values that were not finite up to step `passed`: the run has returned from there to a
+  /// checkpoint, and does not make these steps again. Also leaves out lines that a crash of the machine has
+  /// damaged. Returns what the record then lacks, in sentences.
+  std::vector<std::string> cut_record(std::uint64_t step, int epoch, std::uint64_t passed = 0) const;
 
  private:
   static constexpr RunFileNames names{};

@@ -33,6 +33,7 @@ void add_entry(std::vector<Entry>& list, Entry entry, Number Entry::*number) {
 void add_line(RunRecord& record, const std::string& line) {
   const std::optional<RunEvent> event = RecordLine(line).event();
   if (!event) return;
+  record.stopped.reset();  // a resumed run has continued
   observer([&](const StepReport& step) { add_entry(record.steps, step, &StepReport::step); },
            [&](const EpochReport& epoch) {
              add_entry(record.epochs, epoch, &EpochReport::epoch);
@@ -45,6 +46,9 @@ void add_line(RunRecord& record, const std::string& line) {
            },
            [&](const DigestReport& digest) {
              add_entry(record.step_digests, {digest.step, digest.digest}, &RecordedDigest::number);
+           },
+           [&](const NotFiniteReport& report) {
+             if (report.handling == OnNan::stop) record.stopped = report;
            },
            [&](const EndReport& end) { record.end = end; })(*event);
 }
@@ -93,6 +97,11 @@ Facts read_options(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+std::string reason_without_end(const RunRecord& record) {
+  if (!record.stopped) return "the run is in progress, or was interrupted";
+  return fmt::format("the run stopped at step {}, as {}", record.stopped->step, record.stopped->what());
+}
 
 SampleKind samples_of(const RunRecord& record) {
   const std::string* const kind = find_fact(record.environment, "samples");

@@ -26,10 +26,14 @@ struct RunRecord {
   std::vector<ConfusionReport> confusions;    ///< likewise
   std::vector<RecordedDigest> step_digests;   ///< of "digest" events, likewise
   std::vector<RecordedDigest> epoch_digests;  ///< of "epoch" events that have one, likewise
-  std::optional<EndReport> end;               ///< none: the run is in progress or was interrupted
+  std::optional<EndReport> end;               ///< none: see reason_without_end
+  std::optional<NotFiniteReport> stopped;     ///< last event, if the run has stopped for it
   Facts options;                              ///< options.cfg, in its order; empty: no such file
   Facts environment;                          ///< environment.json, in its order; empty: no such file
 };
+
+/// Why the record of a run has no end, in words.
+std::string reason_without_end(const RunRecord& record);
 
 /// Samples of a run: images, also where the record does not say it.
 SampleKind samples_of(const RunRecord& record);

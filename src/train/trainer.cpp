@@ -67,6 +67,7 @@ class Trainer::Implementation {
       const InStage in(watch_of(session_.world()), Stage::checkpoint);
       checkpointer_->complete();
     }
+    if (loop_.position().done()) loop_.check_counted();
     watch_of(session_.world()).set_stage(Stage::end);
   }
 
@@ -87,7 +88,10 @@ class Trainer::Implementation {
   void check_checkpoint_space(const std::filesystem::path& folder) {
     session_.world().agree([&] {
       if (session_.world().rank() != 0) return;
-      lockstep::check_checkpoint_space(folder, state_.arenas().size() * run_.layout.elements * sizeof(float));
+      const Progress& progress = state_.progress;
+      lockstep::check_checkpoint_space(folder, state_.arenas().size() * run_.layout.elements * sizeof(float),
+                                       progress.step,
+                                       static_cast<std::uint64_t>(progress.best.epoch) * run_.epoch.steps);
     });
   }
 
@@ -123,7 +127,7 @@ class Trainer::Implementation {
     check_same(session_.world(), lines_of_load(file, options));
     InitialModel initial;
     session_.world().agree([&] {
-      initial = compare_initial_model(file.origin(), lockstep::description_of(file), description_,
+      initial = compare_initial_model(file.origin(), lockstep::description_of(file), description(),
                                       options.reset_head);
       state_.load(file, options, initial.other_outputs);
     });
@@ -249,6 +253,7 @@ std::vector<std::string> Trainer::resume(const std::filesystem::path& checkpoint
 bool Trainer::done() const { return implementation_->loop().position().done(); }
 std::uint64_t Trainer::step() const { return implementation_->state().progress.step; }
 int Trainer::epochs() const { return implementation_->loop().position().epochs(); }
+std::uint64_t Trainer::pass_until() const { return implementation_->state().progress.pass_until; }
 BestEpoch Trainer::best() const { return implementation_->state().progress.best; }
 bool Trainer::stopped_early() const { return implementation_->loop().position().stopped_early(); }
 std::string Trainer::digest() const { return implementation_->state().digest(); }

@@ -259,14 +259,31 @@ void Monitor::find_lost_hosts(double seconds) {
   }
 }
 
-/// Warns once per host of ranks that do not start: MPI waits for them in silence.
+/// Warns once per host of ranks that do not start: MPI waits for them in silence. Those of this host are
+/// named; other hosts wait for them, too.
 void Monitor::warn_of_awaited_ranks(double seconds) {
-  const bool all_wait =
-      std::ranges::all_of(ranks_.table.ranks, [](const RankState& state) { return state.now.waits; });
-  if (ranks_.awaited == 0 || !all_wait) return;
+  std::vector<std::string> missing;  // ranks of this host
+  for (std::size_t local = 0; local < locals_.size(); ++local) {
+    const RankState& state = state_of(local);
+    if (state.known && state.process == 0) {
+      missing.push_back(std::to_string(ranks_.table.number_of(ranks_.first() + local)));
+    } else if (!state.now.waits) {
+      return;
+    }
+  }
+  if (ranks_.awaited == 0 && missing.empty()) return;
   const bool had_time = starting_for_ >= time_to_start;
   starting_for_ += seconds;
   if (had_time || starting_for_ < time_to_start) return;
+  if (!missing.empty()) {
+    print_warning(
+        fmt::format("host {} has waited {:.0f} s for its {} {} to start; the run ends if this takes {:.0f} "
+                    "s: see whether it is busy, and what delays the program there (a wrapper, a slow file "
+                    "system)",
+                    ranks_.table.hosts[0], time_to_start, missing.size() == 1 ? "rank" : "ranks",
+                    first_names(missing), options_.limits.patient));
+    return;
+  }
   print_warning(fmt::format(
       "host {} has waited {:.0f} s for {} of other hosts to start; the run ends if this takes {:.0f} s: "
       "see whether the hosts answer, and whether a firewall blocks TCP between them",

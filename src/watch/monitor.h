@@ -101,7 +101,7 @@ class Monitor {
   std::vector<double> lost_for_;  ///< of each host: seconds since its connection was lost
   double since_states_ = 0.0;     ///< seconds since states were sent
   double connecting_for_ = 0.0;   ///< seconds since other hosts began to connect
-  double starting_for_ = 0.0;     ///< seconds since all ranks of this host wait for other hosts in start-up
+  double starting_for_ = 0.0;     ///< seconds since the ranks of this host wait in start-up for others
   double failed_for_ = 0.0;       ///< seconds since a rank ended that has printed an error
   double deferred_for_ = 0.0;     ///< seconds since a verdict was left to rank 0
   double orphaned_for_ = 0.0;     ///< seconds since the launcher has ended

@@ -178,6 +178,7 @@ void Watch::set_report_folder(const std::filesystem::path& folder) {
   if (monitor_) monitor_->change([&](MonitorOptions& options) { options.report_folder = folder; });
 }
 void Watch::set_advice(const std::string& advice) {
+  advice_ = advice;
   if (monitor_) monitor_->change([&](MonitorOptions& options) { options.advice = advice; });
 }
 void Watch::set_device(const Device* device) {

@@ -63,8 +63,9 @@ class Watch {
   /// Folder for the file about a failure; without one, or if it cannot be written to: the folder for
   /// temporary files.
   void set_report_folder(const std::filesystem::path& folder);
-  /// Advice at the end of the sentence about a failure: "resume with: ...".
+  /// Advice at the end of the sentence about a failure, and of this rank's errors: "resume with: ...".
   void set_advice(const std::string& advice);
+  const std::string& advice() const { return advice_; }
   /// Watches the progress of `device` until null is set.
   void set_device(const Device* device);
 
@@ -96,6 +97,7 @@ class Watch {
   bool one_host_ =
       true;  ///< the ranks of the host are all ranks, and their collectives are those of the world
   std::int64_t steps_begin_ = 0;
+  std::string advice_;
   std::unique_ptr<Monitor> monitor_;  ///< null: nobody is watched
 };
 

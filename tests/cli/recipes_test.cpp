@@ -110,5 +110,42 @@ TEST(FewSteps, OfABatchThatCouldBeSmaller) {
   EXPECT_EQ(few_steps_warning(options, 300, 10), "");
 }
 
+TEST(SlowAverage, OfARunThatIsTooShort) {
+  TrainOptions options = parse_line("--model-ema --epochs 30");
+  EXPECT_EQ(slow_average_warning(options, 10),
+            "--model-ema-decay 0.9998 keeps 94 % of the initial parameters in the average after 300 steps: "
+            "0.984 keeps 1 %");
+  EXPECT_EQ(slow_average_warning(options, 500), "") << "0.9998^15000 is less than 0.05";
+  options.training.max_steps = 1;
+  EXPECT_EQ(slow_average_warning(options, 500),
+            "--model-ema-decay 0.9998 keeps 100 % of the initial parameters in the average after 1 step: "
+            "0.01 keeps 1 %");
+  EXPECT_EQ(slow_average_warning(parse_line("--model-ema --epochs 0"), 10), "");
+  EXPECT_EQ(slow_average_warning(parse_line("--model-ema --model-ema-decay 0.98 --epochs 30"), 10), "");
+  EXPECT_EQ(slow_average_warning(parse_line("--epochs 30"), 10), "");
+}
+
+TEST(NoEffect, OfOptionsThatNeedMoreEpochs) {
+  struct Row {
+    std::string line;
+    std::vector<std::string> warnings;
+  };
+  for (const auto& [line, warnings] : std::vector<Row>{
+           {"--sched multistep --decay-milestones 2,4,60 --epochs 4",
+            {"--decay-milestones 4,60 has no effect: the run ends after 4 epochs"}},
+           {"--sched multistep --decay-milestones 2,3 --epochs 4", {}},
+           {"--sched step --epochs 30", {"--decay-epochs 30 has no effect: the run ends after 30 epochs"}},
+           {"--sched step --epochs 31", {}},
+           {"--early-stopping 3 --epochs 4",
+            {"--early-stopping 3 has no effect: the run ends after 4 epochs"}},
+           {"--early-stopping 2 --epochs 4", {}},
+           {"--early-stopping 1 --epochs 1",
+            {"--early-stopping 1 has no effect: the run ends after 1 epoch"}},
+           {"--early-stopping 3 --sched step --epochs 0", {}},
+           {"--epochs 1", {}}}) {
+    EXPECT_EQ(no_effect_warnings(parse_line(line)), warnings) << line;
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

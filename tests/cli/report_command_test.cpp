@@ -45,6 +45,20 @@ TEST(ReportCommand, OutputAndUnfinishedRun) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "report.html"));
 }
 
+TEST(ReportCommand, RunThatStoppedForAValueThatIsNotFinite) {
+  const TemporaryFolder folder;
+  const std::string stop =
+      R"({"event":"not_finite","step":3,"epoch":1,"reason":"the loss is nan","samples":64,"handling":"stop"})"
+      "\n";
+  folder.write("metrics.jsonl", stop);
+  test::expect_holds(report({folder.string()}).out,
+                     "no end recorded: the run stopped at step 3, as the loss is not finite\n");
+  test::expect_holds(contents(folder / "report.html"),
+                     "No end was recorded: the run stopped at step 3, as the loss is not finite.");
+  folder.write("metrics.jsonl", stop + epoch);
+  test::expect_holds(report({folder.string()}).out, "no end recorded: the run is in progress");
+}
+
 TEST(ReportCommand, Csv) {
   const TemporaryFolder folder;
   folder.write(

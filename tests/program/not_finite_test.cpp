@@ -42,8 +42,9 @@ class NotFiniteRuns : public testing::Test {
 TEST_F(NotFiniteRuns, SlowFilesOfTheRecordAreNoHang) {
   for (const std::string file : {"not-finite-step-", "metrics.jsonl"}) {
     const std::string run = "slow" + std::to_string(file.size()), log = (runs_ / (run + ".log")).string();
-    const Outcome outcome = mpirun(LOCKSTEP_FAILING, 2, command(run, 1, "--hang-limit 1s"),
-                                   {"SLOW_FILE=" + file, "FAILING_LOG=" + log, "FAILING_RANK=0"});
+    const Outcome outcome =
+        mpirun(LOCKSTEP_FAILING, 2, command(run, 2, "--hang-limit 1s --checkpoint-every 2"),
+               {"SLOW_FILE=" + file, "FAILING_LOG=" + log, "FAILING_RANK=0"});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_TRUE(holds(contents(log), file)) << "nothing was slow";
   }

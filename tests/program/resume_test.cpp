@@ -7,6 +7,7 @@
 #include <fstream>
 #include <memory>
 
+#include "support/image_files.h"
 #include "support/run.h"
 
 namespace lockstep::test {
@@ -69,7 +70,25 @@ TEST_F(Resume, ARunWhoseDirectoryIsMovedEndsWithAnError) {
   EXPECT_EQ(outcome.status, 4) << outcome.err;
   expect_holds(outcome.err, "/run: the run directory was moved or replaced");
   EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
+  EXPECT_FALSE(holds(outcome.err, "resume with: ")) << outcome.err;
   EXPECT_EQ(runs.names(), std::vector<std::string>{"elsewhere"});
+}
+
+TEST_F(Resume, AnErrorInTheMiddleOfARunEndsWithTheCommandThatContinuesIt) {
+  const TemporaryFolder images, runs;
+  write_even_odd_folders(images);
+  const std::string run = (runs / "run").string();
+  Started started(on_ranks(1, LOCKSTEP_PROGRAM,
+                           words("train --dataset images --data-dir {} --image-size 12 --model mlp:8 "
+                                 "--batch-size 32 --recipe none --epochs 1000000 --checkpoint-every 1 "
+                                 "--device cpu --threads 1 --run-dir {}",
+                                 images, run)));
+  started.await_line("epoch 3/");
+  std::filesystem::rename(images / "train", images / "elsewhere");
+  const Outcome outcome = started.wait(60.0);
+  EXPECT_EQ(outcome.status, 4) << outcome.err;
+  expect_holds(outcome.err, "was removed after the data set was opened; resume with: ");
+  expect_holds(outcome.err, " train --resume " + run + "\n");
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ def scalars_of_record(lines):
         if axis is None:
             continue
         numbers = {k: v for k, v in line.items() if k not in ("event", "step", "epoch") and not isinstance(v, str)}
+        if axis == "epoch":  # one of which no step counts has no training loss
+            numbers = {k: v for k, v in numbers.items() if v is not None}
         if axis == "step":
             numbers["images_per_second"] = line["samples"] / line["seconds"]
         for name, number in numbers.items():

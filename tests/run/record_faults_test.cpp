@@ -96,7 +96,8 @@ TEST(RecordFaults, LinesBeforeTheFailureStay) {
 }
 
 /// Lines of metrics.jsonl after cut_record, which returns `remark`; empty: none.
-std::string cut(const std::string& lines, std::uint64_t step, int epoch, const std::string& remark = {}) {
+std::string cut(const std::string& lines, std::uint64_t step, int epoch, const std::string& remark = {},
+                std::uint64_t passed = 0) {
   TestFiles disk;
   disk.mkdir("/runs");
   disk.mkdir(folder.path());
@@ -104,7 +105,7 @@ std::string cut(const std::string& lines, std::uint64_t step, int epoch, const s
   const ScopedFiles replaced(disk);
   std::vector<std::string> expected;
   if (!remark.empty()) expected.push_back(folder.metrics().string() + ": " + remark);
-  EXPECT_EQ(folder.cut_record(step, epoch), expected);
+  EXPECT_EQ(folder.cut_record(step, epoch, passed), expected);
   return disk.contents(folder.metrics());
 }
 
@@ -122,6 +123,21 @@ TEST(RecordFaults, AContinuedRunKeepsTheLinesUntilItsCheckpoint) {
   EXPECT_EQ(cut(step_1 + "incomplete", 1, 0), step_1);
   const std::string checkpoint = "{\"event\":\"checkpoint\",\"step\":1}\n";
   EXPECT_EQ(cut(step_1 + step_2 + checkpoint, 1, 0), step_1 + checkpoint) << "written beside step 2";
+}
+
+/// A run that returned from step 7 to its beginning has a checkpoint at the end of an epoch before step 7.
+TEST(RecordFaults, AContinuedRunKeepsTheReturnsBeforeItsCheckpoint) {
+  const auto not_finite = [](int step, const std::string& handling) {
+    return R"({"event":"not_finite","step":)" + std::to_string(step) + R"(,"handling":")" + handling +
+           "\"}\n";
+  };
+  const std::string returns = not_finite(4, "rollback") + not_finite(7, "rollback");
+  const std::string epoch_1 = "{\"event\":\"epoch\",\"epoch\":1}\n";
+  const std::string later = not_finite(9, "rollback");
+  EXPECT_EQ(cut(returns + epoch_1 + step_2 + later, 1, 1, {}, 7), returns + epoch_1);
+  EXPECT_EQ(cut(step_1 + returns, 1, 0), step_1) << "the run makes these steps again";
+  EXPECT_EQ(cut(step_1 + not_finite(1, "skip") + not_finite(1, "stop"), 1, 0),
+            step_1 + not_finite(1, "skip"));
 }
 
 TEST(RecordFaults, LinesThatACrashHasDamagedAreLeftOut) {

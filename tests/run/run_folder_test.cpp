@@ -51,6 +51,23 @@ TEST(RunFolder, TheNextStartRemovesWhatKilledWritersLeft) {
   EXPECT_TRUE(std::filesystem::exists(run.best()));
 }
 
+TEST(RunFolder, SaysWhetherItWasMovedOrRemoved) {
+  const TemporaryFolder folder;
+  RunFolder moved(folder / "a"), removed(folder / "b");
+  for (RunFolder* const run : {&moved, &removed}) {
+    run->create("", "");
+    run->lock("this process", 0.0);
+    run->check_place();
+  }
+  std::filesystem::rename(moved.path(), folder / "c");
+  std::filesystem::remove_all(removed.path());
+  expect_error(Category::resource,
+               {"a: the run directory was moved or replaced", "resume from its new place"},
+               [&] { moved.check_place(); });
+  expect_error(Category::resource, {"b: the run directory was removed during the run", "begin it again"},
+               [&] { removed.check_place(); });
+}
+
 TEST(RunFolder, KnowsTheNamesOfItsFiles) {
   const RunFolder run("r");
   for (const char* name :

@@ -110,6 +110,19 @@ TEST(ConsoleSink, Lines) {
             "digest xxh3:00 (ring: depends on the number of ranks)");
 }
 
+TEST(Metrics, OfAnEpochWhoseStepsWereAllLeftOut) {
+  EpochReport report = epoch;
+  report.train = {};
+  report.train.loss = report.train.accuracy = NAN;
+  report.seconds = 0.0;
+  EXPECT_EQ(epoch_line(report),
+            "epoch 3/10  train loss -  train acc -  test loss 0.6120  test acc 0.7712  0.00 s  0 img/s");
+  const auto json = nlohmann::json::parse(line_of(report));
+  EXPECT_TRUE(json["train_loss"].is_null());
+  EXPECT_TRUE(json["train_accuracy"].is_null());
+  EXPECT_EQ(json["images_per_second"], 0.0);
+}
+
 TEST(ProgressSink, Line) {
   EXPECT_EQ(progress_line(step, 25974.4, 83.2),
             "epoch 1/10  step 17/2350  25974 img/s  loss 2.3025  1:23 left");
@@ -309,6 +322,10 @@ TEST(MetricsSink, AReturnToACheckpointCutsOffLaterSteps) {
   sink.on_event(report);
   sink.flush();
   EXPECT_EQ(contents(folder / "metrics.jsonl"), expected + line_of(back) + line_of(report));
+  const NotFiniteReport again{.step = 6, .loss = INFINITY, .handling = OnNan::rollback, .back_to_step = 2};
+  sink.on_event(again);
+  sink.flush();
+  EXPECT_EQ(contents(folder / "metrics.jsonl"), expected + line_of(back) + line_of(again));
 }
 
 TEST(MetricsSink, LogIntervalLeavesStepsOut) {

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "data/image/png.h"
 #include "run/report/class_metrics.h"
 #include "run/report/confusion_picture.h"
@@ -54,6 +56,14 @@ TEST(Summary, HasTheNumbersOfAnEpoch) {
             (test::Words{"epoch/train_loss=0.5", "epoch/train_accuracy=0.75", "epoch/test_loss=0.25",
                          "epoch/test_accuracy=0.875", "epoch/train_left_out=0", "epoch/test_left_out=0",
                          "epoch/images_per_second=25", "epoch/seconds=4"}));
+}
+
+TEST(Summary, HasNoTrainingLossOfAnEpochWhoseStepsWereAllLeftOut) {
+  EpochReport epoch{.epoch = 1, .train = {}, .test = {.loss = 0.25, .accuracy = 0.875}};
+  epoch.train.loss = epoch.train.accuracy = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(values_of(summary_of(epoch)),
+            (test::Words{"epoch/test_loss=0.25", "epoch/test_accuracy=0.875", "epoch/train_left_out=0",
+                         "epoch/test_left_out=0", "epoch/images_per_second=0", "epoch/seconds=0"}));
 }
 
 TEST(Summary, OfConfusionHasAPictureAndATableOfTheClasses) {

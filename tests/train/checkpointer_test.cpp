@@ -131,13 +131,37 @@ TEST(Checkpointer, AStopWithoutACheckpointIsAnErrorThatNamesTheOneBefore) {
   trainer.write_checkpoints(folder.path(), {.every = {}});
   TestFiles disk(system_files(), [](const FileCall& call) {
     const std::string checkpoint = call.path.parent_path().filename();
-    return call.name == "write" && checkpoint.starts_with(".step-00000007") ? ENOSPC : 0;
+    return call.name == "write" && checkpoint.starts_with(".step-00000007") ? EIO : 0;
   });
   const ScopedFiles scope(disk);
   expect_error(Category::resource,
-               {"its last checkpoint could not be written: ", "No space left on device",
-                "the one before it is ", "/step-00000005"},
+               {"its last checkpoint could not be written: ", "Input/output error", "the one before it is ",
+                "/step-00000005"},
                [&] { trainer.fit(); });
+}
+
+TEST(Checkpointer, TheCheckpointOfAStopIsTriedAgainWhileTheDiskIsFull) {
+  const TemporaryFolder folder;
+  Trainer trainer = small_trainer(with_epochs(2));
+  trainer.ask = [&] { return trainer.step() == 7 ? Request::stop : Request::none; };
+  bool is_full = true;
+  std::vector<std::string> failures;
+  trainer.on_event = observer([&](const CheckpointReport& report) {
+    if (report.step != 7) return;
+    failures.push_back(report.failure);
+    is_full = false;
+  });
+  trainer.write_checkpoints(folder.path(), {.every = {}});
+  TestFiles disk(system_files(), [&](const FileCall& call) {
+    const std::string checkpoint = call.path.parent_path().filename();
+    return is_full && call.name == "write" && checkpoint.starts_with(".step-00000007") ? ENOSPC : 0;
+  });
+  const ScopedFiles scope(disk);
+  trainer.fit();
+  ASSERT_EQ(failures.size(), 2U);
+  expect_holds(failures[0], "No space left on device; it is tried again for 20 s");
+  EXPECT_EQ(failures[1], "");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"step-00000005", "step-00000007"}));
 }
 
 /// An epoch is evaluated where the run ends within it, even if it did not end there before.

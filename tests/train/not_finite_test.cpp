@@ -80,11 +80,12 @@ TEST(NotFinite, RollbackPassesOverTheBatchesSinceTheCheckpoint) {
 /// not one to go back to.
 TEST(NotFinite, AResumedRunGoesBackToTheSameCheckpoints) {
   const Poisoned train({sample_of_step(3), sample_of_step(5)});
-  const TrainerOptions chosen = poisoned_options(OnNan::rollback);
+  const TrainerOptions chosen = with_epochs(3, OnNan::rollback);
   const TemporaryFolder folder, other;
   PoisonedRun whole, parts;
   whole.train(world(), train, chosen, folder.path(), {.every = {}, .keep = 1});
   EXPECT_TRUE(whole.returns().starts_with("3>0 5>0 ")) << whole.returns();
+  EXPECT_FALSE(whole.best.at(0)) << "none of its steps counts";
   parts.train(world(), train, chosen, other.path(), {.every = {}, .keep = 1}, {}, 4);
   EXPECT_EQ(parts.returns(), "3>0");
   EXPECT_TRUE(std::filesystem::exists(checkpoint(other, 0))) << "kept, as later steps may go back to it";
@@ -146,6 +147,33 @@ TEST(NotFinite, AfterTenSkippedStepsInARowTheRunEnds) {
   PoisonedRun run;
   expect_error(Category::data, {"10 steps in a row, up to step 10,"},
                [&] { run.train(world(), Poisoned(everything()), with_epochs(3, OnNan::skip)); });
+  ASSERT_EQ(run.reports.size(), 10U);
+  EXPECT_EQ(run.reports[8].handling, OnNan::skip);
+  EXPECT_EQ(run.reports[9].handling, OnNan::stop);
+}
+
+TEST(NotFinite, ARunOfWhichNoStepCountsEndsWithAnError) {
+  for (const OnNan on_nan : {OnNan::skip, OnNan::rollback}) {
+    const TemporaryFolder folder;
+    PoisonedRun run;
+    expect_error(Category::data, {"every step up to step 5 was skipped or undone", "smaller learning rate"},
+                 [&] {
+                   run.train(world(), Poisoned(everything()), with_epochs(1, on_nan), folder.path(),
+                             at_ends_of_epochs);
+                 });
+    EXPECT_EQ(run.skipped_steps, Steps{5});
+    EXPECT_EQ(run.best, std::vector<bool>{false});
+    ASSERT_EQ(run.reports.size(), 6U);
+    EXPECT_EQ(run.reports[4].handling, on_nan);
+    EXPECT_EQ(run.reports[5].handling, OnNan::stop);
+    EXPECT_EQ(run.reports[5].step, 5U);
+    EXPECT_EQ(run.reports[5].epoch, 1);
+    PoisonedRun resumed;
+    expect_error(Category::data, {"every step up to step 5 was skipped or undone"}, [&] {
+      resumed.train(world(), Poisoned(everything()), with_epochs(1, on_nan), folder.path(), at_ends_of_epochs,
+                    checkpoint(folder, 5));
+    });
+  }
 }
 
 TEST(NotFinite, AfterTenReturnsWithoutAWholeEpochTheRunEnds) {

@@ -88,7 +88,8 @@ inline std::string write_model_with_nan(const std::filesystem::path& file, const
 struct PoisonedRun {
   std::vector<NotFiniteReport> reports;
   std::vector<std::uint64_t> skipped_steps;  ///< of epochs
-  std::vector<double> losses;                ///< of epochs: training, test
+  std::vector<double> losses;                ///< of epochs: training, if a step counts; test
+  std::vector<bool> best;                    ///< of epochs
   std::function<void(const CheckpointReport&)> on_checkpoint;
   std::string digest;
   bool batch_norm = true;  ///< of the network
@@ -114,7 +115,8 @@ struct PoisonedRun {
     trainer.on_event = observer([this](const NotFiniteReport& report) { reports.push_back(report); },
                                 [this](const EpochReport& report) {
                                   skipped_steps.push_back(report.skipped_steps);
-                                  losses.push_back(report.train.loss);
+                                  if (report.train.samples > 0) losses.push_back(report.train.loss);
+                                  best.push_back(report.best);
                                   losses.push_back(report.test.loss);
                                 },
                                 [this](const CheckpointReport& report) {

@@ -25,8 +25,9 @@ pid_t start_rank(const StartedRanks& ranks, int output, int ready) {
   for (;;) pause();
 }
 
-/// The ranks of this host wait for those of another one, as MPI does; first there is a warning.
-TEST(WatchTest, ARankThatIsKilledInTheStartOfSeveralHostsIsNamed) {
+/// Starts two of `ranks` ranks on this host, the last ones, the second of them after the `warning` that they
+/// wait if it is `late`. Then kills the second.
+void expect_warning_and_end(int ranks, bool late, const std::string& warning) {
   const TemporaryFolder temporary;  // receives the report
   setenv("TMPDIR", temporary.path().c_str(), 1);
   setenv("LOCKSTEP_JOB", ("test-watch-" + std::to_string(getpid())).c_str(), 1);
@@ -34,36 +35,52 @@ TEST(WatchTest, ARankThatIsKilledInTheStartOfSeveralHostsIsNamed) {
   ASSERT_EQ(pipe(output.data()), 0);
   ASSERT_EQ(pipe(ready.data()), 0);
   const auto start = [&](int local_rank) {
-    const StartedRanks ranks{
-        .host = "b", .count = 4, .rank = 2 + local_rank, .local_rank = local_rank, .local_count = 2};
-    return start_rank(ranks, output[1], ready[1]);
-  };
-  const pid_t survivor = start(0), victim = start(1);
-  close(output[1]);
-  for (int i = 0; i < 2; ++i) {
+    const pid_t process = start_rank({.host = "b",
+                                      .count = ranks,
+                                      .rank = ranks - 2 + local_rank,
+                                      .local_rank = local_rank,
+                                      .local_count = 2},
+                                     output[1], ready[1]);
     char byte = 0;
-    ASSERT_EQ(read(ready[0], &byte, 1), 1);
-  }
+    EXPECT_EQ(read(ready[0], &byte, 1), 1);
+    return process;
+  };
+  const pid_t survivor = start(0);
+  pid_t victim = late ? 0 : start(1);
   const auto output_text = [&] {
     std::string text(1000, '\0');
     text.resize(static_cast<std::size_t>(read(output[0], text.data(), text.size())));
     return text;
   };
-  EXPECT_EQ(output_text(),
-            "lockstep: warning: host b has waited 10 s for 2 ranks of other hosts to start; the run ends if "
-            "this takes "
-            "300 s: see whether the hosts answer, and whether a firewall blocks TCP between them\n");
+  EXPECT_EQ(output_text(), "lockstep: warning: " + warning + "\n");
+  if (late) victim = start(1);
   kill(victim, SIGKILL);
   int status = 0;
   waitpid(survivor, &status, 0);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 5);
   const std::string text = output_text();
-  test::expect_holds(text, "rank 3 on host b (process " + std::to_string(victim) +
-                               ") was killed by signal 9 (Killed) (start-up)");
+  test::expect_holds(text, "rank " + std::to_string(ranks - 1) + " on host b (process " +
+                               std::to_string(victim) + ") was killed by signal 9 (Killed) (start-up)");
   waitpid(victim, nullptr, 0);
+  for (const int end : {output[0], output[1], ready[0], ready[1]}) close(end);
   unsetenv("LOCKSTEP_JOB");
   unsetenv("TMPDIR");
+}
+
+/// The ranks of this host wait for those of another one, as MPI does.
+TEST(WatchTest, ARankThatIsKilledInTheStartOfSeveralHostsIsNamed) {
+  expect_warning_and_end(
+      4, false,
+      "host b has waited 10 s for 2 ranks of other hosts to start; the run ends if this takes 300 s: see "
+      "whether the hosts answer, and whether a firewall blocks TCP between them");
+}
+
+TEST(WatchTest, ARankOfTheSameHostThatDoesNotStartIsNamed) {
+  expect_warning_and_end(
+      2, true,
+      "host b has waited 10 s for its rank 1 to start; the run ends if this takes 300 s: see whether it is "
+      "busy, and what delays the program there (a wrapper, a slow file system)");
 }
 
 }  // namespace

@@ -161,12 +161,13 @@ std::vector<std::string> find_models(const std::filesystem::path& path) {
 }
 
 /// Checks the files of a checkpoint or, if `path` is a run directory, of all its checkpoints and models.
-/// Throws Error(data) if one is damaged.
+/// Throws Error(data) if one is damaged, or if the run has checkpoints without MANIFEST only.
 void verify_checkpoints(const std::filesystem::path& path, const ResultPrinter& printer) {
   const std::vector<std::string> models = find_models(path);
   const auto checkpoints = models.empty()
                                ? find_checkpoints(path)
                                : list_checkpoints(RunFolder(run_or_checkpoint(path)).checkpoints());
+  if (checkpoints.empty()) check_manifests(RunFolder(run_or_checkpoint(path)).checkpoints());
   const std::size_t count = checkpoints.size() + models.size();
   VerifiedFiles files;
   std::size_t damaged = 0;

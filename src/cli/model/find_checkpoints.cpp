@@ -17,6 +17,7 @@ std::vector<std::filesystem::path> find_checkpoints(const std::filesystem::path&
   }
   for (const auto& folder : {RunFolder(path).checkpoints(), path}) {
     if (auto checkpoints = list_checkpoints(folder); !checkpoints.empty()) return checkpoints;
+    check_manifests(folder);
   }
   throw Error(
       Category::data,
@@ -28,6 +29,8 @@ Checkpoint open_checkpoint(const std::filesystem::path& path, bool warns) {
   for (const auto& checkpoint : checkpoints) {
     try {
       return read_checkpoint(checkpoint);
+    } catch (const NewerFormat&) {
+      throw;
     } catch (const Error& error) {
       if (error.category() != Category::data || checkpoint == checkpoints.back()) throw;
       if (warns) print_warning(fmt::format("{}; the checkpoint before it is used", error.what()));
@@ -55,9 +58,13 @@ std::filesystem::path run_or_checkpoint(const std::filesystem::path& path) {
   return run.empty() || list_checkpoints(named).empty() ? named : run;
 }
 
-std::filesystem::path find_options(const std::filesystem::path& path) {
+std::filesystem::path find_run(const std::filesystem::path& path) {
   const std::filesystem::path named = run_or_checkpoint(path);
-  const std::filesystem::path run = is_checkpoint(named) ? run_of(named) : named;
+  return is_checkpoint(named) ? run_of(named) : named;
+}
+
+std::filesystem::path find_options(const std::filesystem::path& path) {
+  const std::filesystem::path run = find_run(path);
   const std::filesystem::path options = RunFolder(run).options();
   return !run.empty() && file_kind(options) == FileKind::file ? options : std::filesystem::path();
 }

@@ -26,8 +26,11 @@ std::filesystem::path run_of(const std::filesystem::path& checkpoint);
 /// RUN/checkpoints.
 std::filesystem::path run_or_checkpoint(const std::filesystem::path& path);
 
-/// File with the options of the run that a user means by `path`, or to whose checkpoints it belongs; empty:
-/// there is none.
+/// Run directory that a user means by `path`, or to whose checkpoints it belongs; empty: a checkpoint that is
+/// elsewhere. It may be missing.
+std::filesystem::path find_run(const std::filesystem::path& path);
+
+/// File with the options of the run of find_run; empty: there is none.
 std::filesystem::path find_options(const std::filesystem::path& path);
 
 }  // namespace lockstep

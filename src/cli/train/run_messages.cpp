@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "cli/model/class_names.h"
@@ -12,8 +13,10 @@
 #include "cli/options/flag.h"
 #include "cli/recipes/recipe.h"
 #include "core/message.h"
+#include "core/options/text.h"
 #include "core/printable.h"
 #include "data/files/csv_cell.h"
+#include "optim/segments.h"
 #include "run/report/event_numbers.h"
 #include "run/sinks/progress_text.h"
 
@@ -161,6 +164,18 @@ std::string small_classes_text(const Dataset& train) {
                      are_numbers ? "; --task regression predicts numbers" : "");
 }
 
+std::string frozen_text(const Network& network, const Names& patterns) {
+  const std::vector<Parameter>& parameters = network.parameters();
+  const std::vector<bool> frozen = frozen_parameters(parameters, patterns);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (frozen[i]) names.push_back(parameters[i].name);
+  }
+  if (names.empty()) return {};
+  return fmt::format("frozen: {} of {}: {}", names.size(), counted(parameters.size(), "parameter"),
+                     first_names(names));
+}
+
 std::string recipe_line(const TrainOptions& options) {
   const char* const text = recipe_text(options.recipe);
   if (text == nullptr) return {};
@@ -188,8 +203,51 @@ std::string few_steps_warning(const TrainOptions& options, std::uint64_t samples
                      flag_of(&BatchOptions::size), smaller, steps);
 }
 
+std::string slow_average_warning(const TrainOptions& options, std::uint64_t steps_per_epoch) {
+  constexpr double much = 0.05, little = 0.01;
+  const TrainerOptions& training = options.training;
+  std::uint64_t steps = steps_per_epoch * static_cast<std::uint64_t>(training.epochs);
+  if (training.max_steps != 0) steps = std::min(steps, training.max_steps);
+  if (!training.model_ema || steps == 0) return {};
+  const double kept = std::pow(training.model_ema_decay, static_cast<double>(steps));
+  if (kept < much) return {};
+  const double decay = std::pow(little, 1.0 / static_cast<double>(steps));
+  // Two digits of 1 - decay are enough.
+  const double scale = std::pow(10.0, 1.0 - std::floor(std::log10(1.0 - decay)));
+  return fmt::format(
+      "{} {} keeps {:.0f} % of the initial parameters in the average after {}: {} keeps {:.0f} %",
+      flag_of(&TrainerOptions::model_ema_decay), training.model_ema_decay, 100.0 * kept,
+      counted(steps, "step"), std::floor(decay * scale) / scale, 100.0 * little);
+}
+
+std::vector<std::string> no_effect_warnings(const TrainOptions& options) {
+  const TrainerOptions& training = options.training;
+  const ScheduleOptions& schedule = training.schedule;
+  const int epochs = training.epochs;
+  std::vector<std::string> warnings;
+  if (epochs == 0) return warnings;
+  const auto warn = [&](const std::string& flag, const std::string& value) {
+    warnings.push_back(
+        fmt::format("{} {} has no effect: the run ends after {}", flag, value, counted(epochs, "epoch")));
+  };
+  if (schedule.name == "step" && schedule.decay_epochs >= epochs) {
+    warn(flag_of(&ScheduleOptions::decay_epochs), value_text(schedule.decay_epochs));
+  }
+  if (schedule.name == "multistep") {
+    std::vector<double> late = schedule.decay_milestones;
+    std::erase_if(late, [&](double milestone) { return milestone < epochs; });
+    if (!late.empty()) warn(flag_of(&ScheduleOptions::decay_milestones), value_text(late));
+  }
+  // The first epoch is the best one so far, so that waiting begins after it.
+  if (training.early_stopping > 0 && training.early_stopping >= epochs - 1) {
+    warn(flag_of(&TrainerOptions::early_stopping), value_text(training.early_stopping));
+  }
+  return warnings;
+}
+
 void print_start(const World& world, const TrainOptions& options, const RunPlace& place,
-                 const DatasetPair& data, const Trainer& trainer, const std::vector<RankGroup>& map) {
+                 const DatasetPair& data, const Network& network, const Trainer& trainer,
+                 const std::vector<RankGroup>& map) {
   if (!options.output.quiet) {
     const std::string recipe = recipe_line(options);
     if (!recipe.empty()) print_message(recipe);
@@ -198,11 +256,17 @@ void print_start(const World& world, const TrainOptions& options, const RunPlace
     print_message(sizes_text(data));
     if (has_default_label_column(*data.train, options.data))
       print_message(label_column_text(*data.train, options.data));
+    const std::string frozen = frozen_text(network, options.training.optimizer.freeze);
+    if (!frozen.empty()) print_message(frozen);
     print_place(options, place, trainer);
   }
-  if (trainer.step() == 0 && !options.output.quiet)
+  if (trainer.step() == 0 && !options.output.quiet) {
     print_warning(few_steps_warning(options, data.train->size(), trainer.steps_per_epoch()));
+    print_warning(slow_average_warning(options, trainer.steps_per_epoch()));
+    for (const std::string& warning : no_effect_warnings(options)) print_warning(warning);
+  }
   if (has_own_classes(*data.train)) print_warning(small_classes_text(*data.train));
+  print_warning(similar_classes_text(*data.train));
   warn_of_selection(options, data);
   warn_of_idle_executors(world, options, trainer);
   warn_of_empty_lanes(options, trainer);

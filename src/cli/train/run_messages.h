@@ -5,6 +5,7 @@
 
 #include "cli/train/run_place.h"
 #include "cli/train/train_options.h"
+#include "lockstep/network.h"
 #include "lockstep/trainer.h"
 #include "lockstep/world.h"
 #include "run/rank_map.h"
@@ -24,6 +25,10 @@ std::string sizes_text(const DatasetPair& data);
 /// Line of a warning about classes with fewer than 10 training samples; empty: there are none.
 std::string small_classes_text(const Dataset& train);
 
+/// The parameters that --freeze keeps as they are: "frozen: 2 of 8 parameters: conv1.weight, conv1.bias";
+/// empty: none.
+std::string frozen_text(const Network& network, const Names& patterns);
+
 /// The recipe with its values in this run: "recipe table: model mlp, epochs 60, ..."; empty: the options are
 /// of none. `options` have no values that follow from the training samples.
 std::string recipe_line(const TrainOptions& options);
@@ -33,10 +38,19 @@ std::string recipe_line(const TrainOptions& options);
 std::string few_steps_warning(const TrainOptions& options, std::uint64_t samples,
                               std::uint64_t steps_per_epoch);
 
-/// Prints recipe, model, ranks with their hosts, data and run directory, and warnings about data and options
-/// that make the run slow, short or its evaluation too optimistic.
+/// Warning that --model-ema will still hold much of the initial parameters after all steps of the run, with a
+/// decay that suits their number; empty: it will not.
+std::string slow_average_warning(const TrainOptions& options, std::uint64_t steps_per_epoch);
+
+/// Warnings of options that have no effect because the run has too few epochs. More epochs, with which the
+/// run may be resumed, would give them one: they are no errors.
+std::vector<std::string> no_effect_warnings(const TrainOptions& options);
+
+/// Prints recipe, model, ranks with their hosts, data, frozen parameters and run directory, and warnings
+/// about data and options that make the run slow, short or its evaluation too optimistic, or have no effect.
 void print_start(const World& world, const TrainOptions& options, const RunPlace& place,
-                 const DatasetPair& data, const Trainer& trainer, const std::vector<RankGroup>& map);
+                 const DatasetPair& data, const Network& network, const Trainer& trainer,
+                 const std::vector<RankGroup>& map);
 
 void print_best(const TrainOptions& options, const DatasetPair& data, const Trainer& trainer);
 

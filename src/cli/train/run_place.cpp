@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/model/find_checkpoints.h"
+#include "cli/model/saved_model.h"
 #include "cli/options/flag.h"
 #include "cli/train/stop_line.h"
 #include "comm/world/gather.h"
@@ -49,14 +50,31 @@ std::filesystem::path newest_checkpoint(const RunFolder& folder) {
     print_warning(reason + "; it is not used");
   };
   const auto checkpoint = newest_good_checkpoint(folder.checkpoints(), rejected);
-  return checkpoint ? checkpoint->folder : std::filesystem::path();
+  if (checkpoint) return checkpoint->folder;
+  check_manifests(folder.checkpoints());
+  return {};
+}
+
+/// Whether the run has a best model with the parameters that were saved.
+bool has_good_best(const RunFolder& folder) {
+  try {
+    return file_kind(folder.best()) == FileKind::file &&
+           changed_warning(open_model(folder.best(), false)).empty();
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 [[noreturn]] void fail_without_good_checkpoint(const RunFolder& folder) {
+  std::string advice;
+  if (has_good_best(folder)) {
+    advice = fmt::format("; the parameters of its best epoch are good: --init-from {} begins with them",
+                         folder.best().string());
+  }
   throw Error(Category::data,
               fmt::format("{}: none of the checkpoints is good; remove them to begin the run again, or "
-                          "choose another run directory",
-                          folder.checkpoints().string()),
+                          "choose another run directory{}",
+                          folder.checkpoints().string(), advice),
               "resume");
 }
 

@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include <csignal>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/model/find_checkpoints.h"
 #include "cli/source_files.h"
 #include "cli/train/run_place.h"
 #include "cli/train/stop_line.h"
@@ -11,6 +14,7 @@
 #include "cli/train/training_run.h"
 #include "core/message.h"
 #include "lockstep/models.h"
+#include "run/run_folder.h"
 
 namespace lockstep {
 namespace {
@@ -24,6 +28,21 @@ void check_save_model(const World& world, const TrainOptions& options, const std
     sources.push_back({config, "the configuration file"});
     if (names_network_file(options.model.name)) sources.push_back({options.model.name, "the network file"});
     check_not_source(model, sources, "save-model");
+  });
+}
+
+/// Warns that a run continues without its recorded options: errors that follow then do not name the cause.
+/// `config`: the configuration file that was read; empty: none. Throws on all ranks what
+/// RunFolder::survey throws. Collective.
+void warn_of_missing_options(const World& world, const std::string& resume, const std::string& config) {
+  world.agree([&] {
+    if (world.rank() != 0 || resume.empty() || resume == "auto" || !config.empty()) return;
+    const RunFolder run(find_run(resume));
+    if (run.path().empty() || run.survey().checkpoints.empty()) return;
+    print_warning(
+        fmt::format("{} is missing: options that are not given have their defaults; copy the file back, or "
+                    "give the run's options again (lockstep inspect {} shows those that affect the result)",
+                    run.options().string(), run.path().string()));
   });
 }
 
@@ -45,6 +64,7 @@ int run_train(int argc, char** argv) {
       return static_cast<int>(Category::stopped);
     }
     check_save_model(world, options, set.config_read());
+    warn_of_missing_options(world, options.resume, set.config_read());
     return TrainingRun(world, options, stops, std::move(environment))();
   });
 }

@@ -161,9 +161,8 @@ void make_run_folder(const TrainOptions& options, const RunPlace& place, const T
                      const std::string& environment) {
   place.folder.create(train_config(resolved(options, trainer)), environment, place.continues);
   if (place.continues) {
-    for (const std::string& remark : place.folder.cut_record(trainer.step(), trainer.epochs())) {
-      print_warning(remark);
-    }
+    const auto remarks = place.folder.cut_record(trainer.step(), trainer.epochs(), trainer.pass_until());
+    for (const std::string& remark : remarks) print_warning(remark);
   }
   if (!place.continues && !place.checkpoint.empty()) adopt_best(place, trainer);
   const std::string engines = trainer.engines();
@@ -219,7 +218,7 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
       if (part == nullptr) continue;
       for (const std::string& warning : part->warnings()) print_warning(warning);
     }
-    print_start(world, options_, place_, data_, trainer_, map_);
+    print_start(world, options_, place_, data_, *network_, trainer_, map_);
   }
   observe();
 }
@@ -313,8 +312,18 @@ void TrainingRun::observe() {
   }
 }
 
+/// Ends a run whose directory is not at its place, without advice: no command continues it there.
+void TrainingRun::check_place() {
+  try {
+    place_.folder.check_place();
+  } catch (const Error&) {
+    watch_of(world_).set_advice({});
+    throw;
+  }
+}
+
 void TrainingRun::look_at(const CheckpointReport& checkpoint) {
-  if (!checkpoint.failure.empty()) place_.folder.check_place();
+  if (!checkpoint.failure.empty()) check_place();
   warn_of_checkpoint(checkpoint, !stops_.stopped() && !trainer_.done());
   stops_.expect_end(2.0 * checkpoint.write_seconds + 1.0);  // of the checkpoint in progress, and the last
   if (checkpoint.failure.empty())

@@ -37,6 +37,7 @@ class TrainingRun {
   void restore();
   void open_record(Environment environment);
   void observe();
+  void check_place();
   void look_at(const CheckpointReport& checkpoint);
   void finish();
   int end_stopped();

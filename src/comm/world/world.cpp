@@ -19,19 +19,24 @@
 namespace lockstep {
 namespace {
 
-void print_error(const std::string& who, const Error& error) {
+void print_error(const std::string& text) {
   std::fflush(stdout);
-  print_message("lockstep: error: " + who + error.what());
+  print_message("lockstep: error: " + text);
 }
 
-/// Prints an error of this rank for people, and reports it to lockstep-run.
+/// Prints an error of this rank for people, and reports it to lockstep-run. After the first step, it ends
+/// with the command that continues the run, unless a restart would change nothing.
 void report_error(const World& world, const Error& error) {
-  const std::string who = "rank " + std::to_string(world.rank()) + " on " + world.host() + ": ";
-  print_error(who, error);
+  const std::string text =
+      "rank " + std::to_string(world.rank()) + " on " + world.host() + ": " + error.what();
+  const Watch& watch = watch_of(world);
+  const std::uint64_t steps = steps_made(watch.activity());
+  const bool repeats = error.category() == Category::usage || error.category() == Category::data;
+  const bool advises = steps > 0 && !repeats && !watch.advice().empty();
+  print_error(text + (advises ? "; " + watch.advice() : ""));
   report_to_launcher(
-      {.failure =
-           LauncherReport::Failure{.rank = world.rank(), .host = world.host(), .cause = who + error.what()},
-       .step = steps_made(watch_of(world).activity())});
+      {.failure = LauncherReport::Failure{.rank = world.rank(), .host = world.host(), .cause = text},
+       .step = steps});
 }
 
 /// The other ranks do not know of this error.
@@ -162,7 +167,7 @@ int run_program(int argc, char** argv, const std::function<int(World&)>& body) {
     return error.exit_status();
   } catch (...) {
     const Error error = as_error(std::current_exception());
-    print_error("", error);
+    print_error(error.what());
     return error.exit_status();
   }
 }

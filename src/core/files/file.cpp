@@ -41,8 +41,8 @@ Category category_of_failure(int reason) {
 
 void fail_file(const std::filesystem::path& path, const std::string& action, Category category) {
   const int reason = errno;
-  throw Error(category, fmt::format("{}: cannot {}: {}", path.string(), action,
-                                    std::generic_category().message(reason)));
+  const std::string text = std::generic_category().message(reason);
+  throw FileError(category, fmt::format("{}: cannot {}: {}", path.string(), action, text), reason);
 }
 
 bool write_fully(const FileDescriptor& file, std::span<const std::byte> bytes) {

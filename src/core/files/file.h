@@ -69,7 +69,23 @@ bool write_fully(const FileDescriptor& file, std::span<const std::byte> bytes);
 /// if the machine is (no descriptors, no memory, a failing disk).
 Category category_of_failure(int reason);
 
-/// Throws Error with "PATH: cannot ACTION: REASON", the reason being that of errno.
+/// A call of the file system that failed.
+class FileError : public Error {
+ public:
+  /// `reason`: errno of the call.
+  FileError(Category category, std::string message, int reason)
+      : Error(category, std::move(message)), reason_(reason) {}
+
+  /// Whether the disk is full, or the user's share of it.
+  bool lacks_room() const { return reason_ == ENOSPC || reason_ == EDQUOT; }
+  /// Whether this user lacks the permission.
+  bool is_denied() const { return reason_ == EACCES || reason_ == EPERM; }
+
+ private:
+  int reason_;
+};
+
+/// Throws FileError with "PATH: cannot ACTION: REASON", the reason being that of errno.
 [[noreturn]] void fail_file(const std::filesystem::path& path, const std::string& action,
                             Category category = Category::resource);
 

@@ -32,8 +32,12 @@ FileStatus status_of(const struct stat& status) {
   const FileKind kind = S_ISREG(status.st_mode)   ? FileKind::file
                         : S_ISDIR(status.st_mode) ? FileKind::folder
                                                   : FileKind::other;
-  return {kind, static_cast<std::uint64_t>(status.st_size), status.st_dev, status.st_ino,
-          static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec)};
+  return {kind,
+          static_cast<std::uint64_t>(status.st_size),
+          status.st_dev,
+          status.st_ino,
+          static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec),
+          status.st_nlink};
 }
 
 class SystemFiles : public FileSystem {

@@ -17,7 +17,8 @@ struct FileStatus {
   std::uint64_t size = 0;  ///< in bytes, of a file
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  double modified = 0.0;  ///< time of the last change, in seconds since 1970
+  double modified = 0.0;    ///< time of the last change, in seconds since 1970
+  std::uint64_t links = 1;  ///< 0: it was removed, and only a descriptor leads to it; 1 in a simulation
 
   bool is_same_file(const FileStatus& other) const { return device == other.device && inode == other.inode; }
 };

@@ -112,13 +112,18 @@ void write_checkpoint(const Path& path, const CheckpointContents& contents) {
 }
 
 Checkpoint read_checkpoint(const Path& path) {
-  const CheckpointFolder folder{path};
-  const Manifest manifest = read_manifest(folder);
-  CheckpointState state = read_state(folder, manifest);
-  return {.folder = path,
-          .state = std::move(state),
-          .model = read_tensors(folder.model(), manifest),
-          .optimizer = read_tensors(folder.optimizer(), manifest)};
+  try {
+    const CheckpointFolder folder{path};
+    const Manifest manifest = read_manifest(folder);
+    CheckpointState state = read_state(folder, manifest);
+    return {.folder = path,
+            .state = std::move(state),
+            .model = read_tensors(folder.model(), manifest),
+            .optimizer = read_tensors(folder.optimizer(), manifest)};
+  } catch (const FileError& error) {
+    check_permitted(error);
+    throw;
+  }
 }
 
 ModelFile results_of(const Checkpoint& checkpoint) {

@@ -34,7 +34,8 @@ void write_checkpoint(const std::filesystem::path& path, const CheckpointContent
 
 /// Reads a checkpoint and checks sizes and hashes of all files, and that the folder's name, if it is one of
 /// checkpoint_name, is of the same step. Takes about as much memory as the files have bytes. Throws Error
-/// with file and reason: data if the file is at fault, resource if the machine is.
+/// with file and reason: data if the file is at fault, NewerFormat among them, resource if the machine or a
+/// missing permission is.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
 
 /// Model of a checkpoint that is evaluated and saved: the averages or, if it has none, the parameters.

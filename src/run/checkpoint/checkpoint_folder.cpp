@@ -9,6 +9,7 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/files/temporary_name.h"
+#include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
@@ -26,6 +27,18 @@ bool take_prefix(std::string_view& text, std::string_view part) {
   return true;
 }
 
+/// Names of the entries of `folder`; empty if it is missing.
+std::vector<std::string> names_in(const Path& folder) {
+  try {
+    return file_kind(folder) == FileKind::missing ? std::vector<std::string>() : list_folder(folder);
+  } catch (const FileError& error) {
+    check_permitted(error);
+    throw;
+  }
+}
+
+bool is_listed(const CheckpointName& name) { return name.kind == Kind::whole || name.kind == Kind::replaced; }
+
 /// Whether there is a file, and no folder. False if the system cannot determine it.
 bool is_plain_file(const Path& path) {
   FileStatus status;
@@ -33,6 +46,17 @@ bool is_plain_file(const Path& path) {
 }
 
 }  // namespace
+
+NewerFormat::NewerFormat(const std::string& file, std::uint64_t found, std::uint64_t known)
+    : Error(Category::data,
+            fmt::format("{}: made by a newer lockstep: its format is {}, and this version reads format {}; "
+                        "use the newer version",
+                        file, found, known)) {}
+
+void check_permitted(const FileError& error) {
+  if (!error.is_denied()) return;
+  throw Error(Category::resource, fmt::format("{}; give this user permission to read it", error.what()));
+}
 
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view name) {
   CheckpointName result;
@@ -58,8 +82,7 @@ std::string checkpoint_name(std::uint64_t step) {
 
 std::vector<CheckpointEntry> checkpoint_entries(const Path& folder) {
   std::vector<CheckpointEntry> entries;
-  if (file_kind(folder) == FileKind::missing) return entries;
-  for (const std::string& name : list_folder(folder)) {
+  for (const std::string& name : names_in(folder)) {
     const auto parsed = parse_checkpoint_name(name);
     if (parsed && !is_plain_file(folder / name)) entries.push_back({folder / name, *parsed});
   }
@@ -79,10 +102,21 @@ bool is_checkpoint(const Path& folder) { return is_plain_file(CheckpointFolder{f
 std::vector<Path> list_checkpoints(const Path& folder) {
   std::vector<Path> checkpoints;
   for (const CheckpointEntry& entry : checkpoint_entries(folder)) {
-    const bool listed = entry.name.kind == Kind::whole || entry.name.kind == Kind::replaced;
-    if (listed && !lacks_manifest(entry.path)) checkpoints.push_back(entry.path);
+    if (is_listed(entry.name) && !lacks_manifest(entry.path)) checkpoints.push_back(entry.path);
   }
   return checkpoints;
+}
+
+void check_manifests(const Path& folder) {
+  if (!list_checkpoints(folder).empty()) return;
+  for (const CheckpointEntry& entry : checkpoint_entries(folder)) {
+    if (!is_listed(entry.name)) continue;
+    throw Error(
+        Category::data,
+        fmt::format("{}: its MANIFEST is missing: the folder was copied in part, or was being removed "
+                    "when the run was killed; copy all of its files, or remove it to begin the run again",
+                    entry.path.string()));
+  }
 }
 
 }  // namespace lockstep

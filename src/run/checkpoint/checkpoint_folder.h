@@ -8,7 +8,20 @@
 #include <string_view>
 #include <vector>
 
+#include "core/files/file.h"
+#include "lockstep/error.h"
+
 namespace lockstep {
+
+/// A checkpoint in a format that this version does not know. It may be good, so no earlier one replaces it.
+class NewerFormat : public Error {
+ public:
+  /// `file` names the format `found`; this version reads `known`.
+  NewerFormat(const std::string& file, std::uint64_t found, std::uint64_t known);
+};
+
+/// Throws Error(resource), with advice, if this user lacks a permission: the checkpoint may be good.
+void check_permitted(const FileError& error);
 
 /// Files of a checkpoint's folder.
 struct CheckpointFolder {
@@ -49,7 +62,7 @@ struct CheckpointEntry {
 };
 
 /// Folders in `folder` with names of checkpoints, whole or not, those of later steps first. Empty if there is
-/// no such folder. Throws as list_folder does.
+/// no such folder. Throws as list_folder does, but Error(resource) if this user may not list it.
 std::vector<CheckpointEntry> checkpoint_entries(const std::filesystem::path& folder);
 
 /// Whether there is no MANIFEST, as after an interrupted removal. False if the system cannot determine it, so
@@ -62,7 +75,11 @@ bool is_checkpoint(const std::filesystem::path& folder);
 
 /// Whole checkpoints in a folder, those of later steps first: folders with a name of checkpoint_name and a
 /// MANIFEST, without those that are set aside. A folder "step-00001234.XXXXXXXX.old" was being replaced when
-/// its writer was killed. Empty if there is no folder. Throws as list_folder does.
+/// its writer was killed. Empty if there is no folder. Throws as checkpoint_entries does.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
+
+/// Throws Error(data) if `folder` has folders of checkpoints, but none of them has a MANIFEST. An interrupted
+/// removal leaves such a folder only beside whole checkpoints, so a copy has left the files out.
+void check_manifests(const std::filesystem::path& folder);
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/json/json.h"
+#include "run/checkpoint/checkpoint_folder.h"
 
 namespace lockstep {
 
@@ -20,6 +21,9 @@ CheckpointState parse_state(std::string_view json, const std::string& origin) {
   document.check_object(root);
   CheckpointState state;
   const auto format = root.find("format");
+  if (format != root.end() && format->is_number_unsigned() && format->get<std::uint64_t>() > state.format) {
+    throw NewerFormat(origin, format->get<std::uint64_t>(), state.format);
+  }
   if (format != root.end() && *format != state.format) {
     document.refuse(*format, fmt::format("is {}; this version of lockstep reads format {}", format->dump(),
                                          state.format));

@@ -30,7 +30,7 @@ LOCKSTEP_MEMBERS(CheckpointState, format, step, epoch, progress, options, identi
 std::string state_json(const CheckpointState& state);
 
 /// Reads a text of state_json. Memory is proportional to its length. Throws Error(data) with `origin`, line,
-/// path and reason for any other text.
+/// path and reason for any other text, NewerFormat for one of a later format.
 CheckpointState parse_state(std::string_view json, const std::string& origin);
 
 }  // namespace lockstep

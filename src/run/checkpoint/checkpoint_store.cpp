@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/files/temporary_name.h"
@@ -75,6 +78,46 @@ void remove_earlier(const Path& folder, std::uint64_t step, int keep, std::uint6
   }
 }
 
+/// Makes room for a checkpoint of `step`: removes those before the newest good one of an earlier step, except
+/// that of `best_step`, and the latest one that is `needed` unless the newest is. Returns whether there were
+/// any. Does nothing if the newest good one is not known for certain.
+bool make_room(const Path& folder, std::uint64_t step, std::uint64_t best_step, const StepFilter& needed,
+               Removals& removals) {
+  bool removed = false;
+  removals.attempt([&] {
+    const std::size_t before = checkpoint_entries(folder).size();
+    // One of this step may lack a name that survives a crash, as its write may have failed just now.
+    const auto newest = newest_good_checkpoint(
+        folder, [](const Path&, const std::string&) {}, [&](std::uint64_t other) { return other < step; });
+    if (!newest || newest->state.step == 0) return;
+    sync_folder(folder);
+    const std::uint64_t kept = newest->state.step;
+    remove_earlier(folder, kept - 1, 0, best_step, needed && !needed(kept) ? needed : StepFilter(), removals);
+    removed = checkpoint_entries(folder).size() < before;
+  });
+  return removed;
+}
+
+/// Bytes of checkpoints that check_checkpoint_space counts. A link's target may be a checkpoint of another
+/// run.
+std::uint64_t reusable_bytes(const Path& folder, std::uint64_t step, std::uint64_t best_step) {
+  std::uint64_t bytes = 0;
+  std::vector<std::string> folders;
+  if (file_kind(folder) == FileKind::folder) list_folder(folder, &folders);
+  for (const CheckpointEntry& entry : checkpoint_entries(folder)) {
+    const auto [kind, its_step] = entry.name;
+    const bool stays = its_step > step || (its_step == best_step && its_step != step);
+    const bool is_leftover = kind == Kind::temporary || lacks_manifest(entry.path);
+    if (stays && !is_leftover) continue;
+    if (!std::ranges::binary_search(folders, entry.path.filename().string())) continue;
+    for (const Path& file : CheckpointFolder{entry.path}.files()) {
+      FileStatus status;
+      if (files().stat(file, status) == 0) bytes += status.size;
+    }
+  }
+  return bytes;
+}
+
 /// PATH.XXXXXXXX and `ending`, with random digits.
 Path unused_name(const Path& path, const char* ending) {
   Path result;
@@ -96,6 +139,19 @@ void move_into_place(const Path& temporary, const Path& checkpoint) {
   rename_folder(temporary, checkpoint);
 }
 
+/// Writes a new checkpoint, or leaves nothing of it.
+void write_new(const Path& folder, const CheckpointContents& contents, Removals& removals) {
+  const std::string name = checkpoint_name(contents.state.step);
+  const Path temporary = make_temporary_folder(folder / ("." + name));
+  try {
+    write_checkpoint(temporary, contents);
+    move_into_place(temporary, folder / name);
+  } catch (...) {
+    removals.attempt([&] { remove_folder(temporary); });
+    throw;
+  }
+}
+
 }  // namespace
 
 std::optional<Checkpoint> newest_good_checkpoint(
@@ -105,6 +161,8 @@ std::optional<Checkpoint> newest_good_checkpoint(
     if (wanted && !wanted(parse_checkpoint_name(checkpoint.filename().string())->step)) continue;
     try {
       return read_checkpoint(checkpoint);
+    } catch (const NewerFormat&) {
+      throw;
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
       rejected(checkpoint, error.what());
@@ -122,31 +180,33 @@ std::string CheckpointStore::write(const CheckpointContents& contents, std::uint
   make_folder(folder_);
   removals.attempt([&] { remove_leftovers(folder_, removals); });
   const std::uint64_t step = contents.state.step;
-  const std::string name = checkpoint_name(step);
-  const Path temporary = make_temporary_folder(folder_ / ("." + name));
   try {
-    write_checkpoint(temporary, contents);
-    move_into_place(temporary, folder_ / name);
-  } catch (...) {
-    removals.attempt([&] { remove_folder(temporary); });
-    throw;
+    write_new(folder_, contents, removals);
+  } catch (const FileError& error) {
+    if (!error.lacks_room() || !make_room(folder_, step, best_step, needed, removals)) throw;
+    write_new(folder_, contents, removals);
   }
   removals.attempt([&] { remove_earlier(folder_, step, keep_, best_step, needed, removals); });
   return removals.first_failure();
 }
 
-void check_checkpoint_space(const Path& folder, std::uint64_t bytes) {
+void check_checkpoint_space(const Path& folder, std::uint64_t bytes, std::uint64_t step,
+                            std::uint64_t best_step) {
   Path existing = folder;
   while (file_kind(existing) == FileKind::missing && existing != folder_of(existing)) {
     existing = folder_of(existing);
   }
   std::uint64_t available = 0;
   if (files().free_space(existing, available) != 0 || available / 2 >= bytes) return;
+  const std::uint64_t reusable = reusable_bytes(folder, step, best_step);
+  available += reusable;
+  if (available / 2 >= bytes) return;
   throw Error(
       Category::resource,
-      fmt::format("{}: no room for two checkpoints of {} MB: {} MB are free; free some, choose another "
+      fmt::format("{}: no room for two checkpoints of {} MB: {} MB are free{}; free some, choose another "
                   "run directory, or keep nothing (--run-dir none)",
-                  folder.string(), (bytes + 999999) / 1000000, available / 1000000));
+                  folder.string(), (bytes + 999999) / 1000000, available / 1000000,
+                  reusable > 0 ? " or taken by the checkpoint to continue from and by old ones" : ""));
 }
 
 CheckpointStore::SetAside CheckpointStore::set_aside_after(std::uint64_t step) const {

@@ -17,15 +17,18 @@ using StepFilter = std::function<bool(std::uint64_t step)>;
 
 /// The first of list_checkpoints, of a step of `wanted`, that is not damaged; none: there is none. Calls
 /// `rejected` with path and reason of each damaged one before it. Throws Error(resource) for one that cannot
-/// be read now: it may be good.
+/// be read now, and NewerFormat: these may be good.
 std::optional<Checkpoint> newest_good_checkpoint(
     const std::filesystem::path& folder,
     const std::function<void(const std::filesystem::path& checkpoint, const std::string& reason)>& rejected,
     const StepFilter& wanted = {});
 
 /// Throws Error(resource) unless the disk has room for two checkpoints of `bytes` each in `folder`, which
-/// need not exist yet: a new one is written before an old one is removed.
-void check_checkpoint_space(const std::filesystem::path& folder, std::uint64_t bytes);
+/// need not exist yet: a new one is written before an old one is removed. Room that checkpoints of the run
+/// take counts if CheckpointStore may remove them for want of it: those up to `step`, from which the run
+/// continues, but for that of `best_step`. So does the room of that of `step`, which is one of the two.
+void check_checkpoint_space(const std::filesystem::path& folder, std::uint64_t bytes, std::uint64_t step = 0,
+                            std::uint64_t best_step = 0);
 
 /// Writer of the checkpoints of a run, in the folder RUN/checkpoints. Only one writer may use a folder at a
 /// time; its methods may be called from any thread, one at a time. A process or machine that dies during a
@@ -37,9 +40,10 @@ class CheckpointStore {
 
   /// Writes a checkpoint, which survives a crash of the machine once this returns, and replaces one of the
   /// same step. Then removes all but the latest `keep` up to this step, that of `best_step` (0: none), and
-  /// the latest of a step of `needed`, unless that is empty. Throws Error(resource) if the checkpoint was not
-  /// written; the earlier ones then stay. Returns why some could not be removed, which the next call tries
-  /// again; empty: nothing failed.
+  /// the latest of a step of `needed`, unless that is empty. If the disk is full, removes all but these two
+  /// and the newest good one first, whatever `keep` is. Throws Error(resource) if the checkpoint was not
+  /// written, FileError if that was for lack of room; the newest good one then stays, and without a lack of
+  /// room all. Returns why some could not be removed, which the next call tries again; empty: nothing failed.
   std::string write(const CheckpointContents& contents, std::uint64_t best_step,
                     const StepFilter& needed = {}) const;
 

@@ -3,17 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cstdint>
 #include <span>
 
 #include "core/hash.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
+#include "run/checkpoint/checkpoint_folder.h"
 
 namespace lockstep {
 namespace {
 
 constexpr std::string_view first_line = "lockstep checkpoint 1\n";
+constexpr std::string_view first_words = first_line.substr(0, first_line.size() - 2);
+constexpr std::uint64_t known_format = 1;
 constexpr std::string_view hash_prefix = "xxh3:";
 constexpr std::size_t hash_digits = 32;
 
@@ -24,6 +29,26 @@ std::string line_of(const ManifestEntry& entry) {
 /// Last line: hash of the lines before it.
 std::string closing_line(std::string_view lines) {
   return fmt::format("MANIFEST {}{}\n", hash_prefix, Digest(lines).hex());
+}
+
+/// Whether the last line has the hash of those before it.
+bool is_closed(std::string_view text) {
+  if (!text.ends_with('\n')) return false;
+  const std::size_t last = text.rfind('\n', text.size() - 2) + 1;
+  return text.substr(last) == closing_line(text.substr(0, last));
+}
+
+/// Format of a later version that the first line names; 0: none.
+std::uint64_t newer_format(std::string_view text) {
+  if (!text.starts_with(first_words)) return 0;
+  const std::string_view rest = text.substr(first_words.size());
+  std::uint64_t format = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), format);
+  const auto digits = static_cast<std::size_t>(end - rest.data());
+  if (error != std::errc() || !rest.substr(digits).starts_with('\n') || format <= known_format) return 0;
+  // The hash covers the first line, so it finds one flipped bit of our own digit.
+  const bool one_bit = digits == 1 && std::popcount(static_cast<unsigned>(rest[0] ^ '1')) == 1;
+  return one_bit && is_closed(fmt::format("{}{}", first_line, rest.substr(2))) ? 0 : format;
 }
 
 bool is_file_name(std::string_view name) {
@@ -60,12 +85,15 @@ Manifest parse_manifest(std::string_view text, const std::string& origin) {
   const auto fail = [&](const std::string& reason) {
     throw Error(Category::data, fmt::format("{}: {}", origin, reason));
   };
+  if (const std::uint64_t format = newer_format(text); format > 0) {
+    throw NewerFormat(origin, format, known_format);
+  }
   if (!text.starts_with(first_line)) {
     fail("does not begin with 'lockstep checkpoint 1', the format that this version of lockstep reads");
   }
   if (!text.ends_with('\n')) fail("is cut off in its last line");
   const std::size_t last = text.rfind('\n', text.size() - 2) + 1;
-  if (text.substr(last) != closing_line(text.substr(0, last))) {
+  if (!is_closed(text)) {
     fail("is damaged: the hash of its lines is not the one in the last line");
   }
   Manifest manifest;

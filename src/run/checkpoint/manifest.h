@@ -23,7 +23,8 @@ using Manifest = std::vector<ManifestEntry>;
 /// "MANIFEST xxh3:HASH" with the hash of all lines before it.
 std::string manifest_text(const Manifest& manifest);
 
-/// Reads a text of manifest_text; accepts nothing else. Throws Error(data) with `origin`, line and reason.
+/// Reads a text of manifest_text; accepts nothing else. Throws Error(data) with `origin`, line and reason,
+/// and NewerFormat if the first line names a later format and is not ours with one flipped bit.
 Manifest parse_manifest(std::string_view text, const std::string& origin);
 
 }  // namespace lockstep

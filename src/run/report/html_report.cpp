@@ -153,7 +153,8 @@ std::string facts_table(const std::string& title, const Facts& facts) {
 }
 
 std::string summary(const RunRecord& record) {
-  if (!record.end) return "<p>No end was recorded: the run is in progress, or was interrupted.</p>\n";
+  if (!record.end)
+    return fmt::format("<p>No end was recorded: {}.</p>\n", escape_html(reason_without_end(record)));
   std::string text = fmt::format("<p>digest <code>{}</code>", escape_html(record.end->digest));
   if (!record.end->note.empty()) text += " (" + escape_html(record.end->note) + ")";
   return text + "</p>\n";

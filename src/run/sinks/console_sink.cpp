@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 #include "core/message.h"
@@ -15,8 +16,9 @@ std::string epoch_line(const EpochReport& event, SampleKind kind) {
   const auto part = [](const char* name, const Evaluation& evaluation) {
     std::string text;
     for (const Metric& metric : metrics_of(evaluation.task)) {
-      if (metric.is_reported(name))
-        text += fmt::format("  {} {} {}", name, metric.label, metric_text(evaluation.*metric.value));
+      if (!metric.is_reported(name)) continue;
+      const double value = evaluation.*metric.value;
+      text += fmt::format("  {} {} {}", name, metric.label, std::isnan(value) ? "-" : metric_text(value));
     }
     return text;
   };

@@ -42,7 +42,8 @@ void MetricsSink::on_event(const RunEvent& event) {
   if (not_finite != nullptr && not_finite->handling == OnNan::rollback) {
     flush();
     if (!failing_) {  // otherwise readers take the later ones of lines with equal numbers
-      RunFolder(path_.parent_path()).cut_record(not_finite->back_to_step, not_finite->back_to_epoch);
+      const RunFolder folder(path_.parent_path());
+      folder.cut_record(not_finite->back_to_step, not_finite->back_to_epoch, not_finite->step);
       file_ = LineWriter(path_);  // cutting makes another file of this name
     }
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string_view>
 
 #include "core/json/json.h"
@@ -33,6 +34,14 @@ Summary numbers_of(const Report& report, std::string_view axis) {
     if (name == axis || name == "epoch") return;
     summary.values.push_back({fmt::format("{}/{}", Report::event, name), static_cast<float>(number)});
   });
+  return summary;
+}
+
+/// An epoch of which no step counts has no training loss, and so no point in its chart.
+Summary summary_of_epoch(const EpochReport& epoch) {
+  Summary summary = numbers_of(epoch, "epoch");
+  std::erase_if(summary.values,
+                [](const Value& value) { return std::isnan(std::get<float>(value.content)); });
   return summary;
 }
 
@@ -90,7 +99,7 @@ Summary summary_of_confusion(const ConfusionReport& report) {
 Summary summary_of(const RunEvent& event) {
   Summary summary;
   observer([&](const StepReport& step) { summary = summary_of_step(step); },
-           [&](const EpochReport& epoch) { summary = numbers_of(epoch, "epoch"); },
+           [&](const EpochReport& epoch) { summary = summary_of_epoch(epoch); },
            [&](const ConfusionReport& confusion) { summary = summary_of_confusion(confusion); },
            [&](const EndReport& end) {
              summary.values = {

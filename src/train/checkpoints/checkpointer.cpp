@@ -11,6 +11,7 @@
 
 #include "comm/world/watch_of.h"
 #include "core/background.h"
+#include "core/files/file.h"
 #include "core/finite.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
@@ -20,6 +21,10 @@
 
 namespace lockstep {
 namespace {
+
+/// Time for which the last checkpoint of a run that was stopped is tried again while the disk is full.
+/// lockstep-run kills ranks 30 s after it has asked them to stop, and they first finish their step.
+constexpr double seconds_of_attempts = 20.0;
 
 /// Lets the calling thread run on all cores. It inherits the core to which the trainer's thread is bound.
 void unbind_thread() {
@@ -146,14 +151,20 @@ void Checkpointer::write() {
 void Checkpointer::report() {
   std::future<void> written = std::exchange(writing_, {});
   CheckpointReport report = *std::exchange(pending_, std::nullopt);
+  const bool is_repeated = std::exchange(tries_again_, false);
   try {
     written.get();
     report.folder = store_.folder() / checkpoint_name(report.step);
     failure_.reset();
+  } catch (const FileError& error) {
+    failure_ = as_error(std::current_exception());
+    tries_again_ = is_last_ && error.lacks_room();
   } catch (...) {
     failure_ = as_error(std::current_exception());
-    report.failure = failure_->what();
   }
+  if (failure_ && is_repeated) return;  // the first attempt is reported, and finish() throws the last failure
+  if (failure_) report.failure = failure_->what();
+  if (tries_again_) report.failure += fmt::format("; it is tried again for {:.0f} s", seconds_of_attempts);
   if (hooks_.on_event) hooks_.on_event(report);
 }
 
@@ -237,8 +248,18 @@ std::string Checkpointer::roll_back(std::uint64_t step, const std::string& reaso
 }
 
 void Checkpointer::finish() {
+  is_last_ = true;
   complete();
   session_.world().agree([&] {
+    const double end = steady_seconds() + seconds_of_attempts;
+    while (tries_again_ && steady_seconds() < end) {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+      pending_ = CheckpointReport{.step = last_step_};
+      write();
+      writing_.wait();
+      report();
+    }
+    is_last_ = false;
     if (!failure_) return;
     const auto earlier = list_checkpoints(store_.folder());
     throw Error(failure_->category(),

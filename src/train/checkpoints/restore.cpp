@@ -106,13 +106,36 @@ void check_length(const Checkpoint& checkpoint, const Run& run) {
               epochs_name);
 }
 
-/// Throws Error(data) for a checkpoint of another network or data set.
-void check_identity(const Checkpoint& checkpoint, const CheckpointState& facts) {
+/// Sentence about the part `name` of the identity, which is not that of the checkpoint's run. `folder`:
+/// --data-dir of that run; null: unknown.
+std::string describe_other(const std::string& name, const std::string* folder) {
+  if (name == "network") {
+    return "the network is not that of the run: --model names another, its file has changed since, or the "
+           "shape or the classes of the data have";
+  }
+  if (name.starts_with("decoded")) {
+    return fmt::format(
+        "the {} are not those of the run: its files have changed since, or the libraries that decode them "
+        "are other versions",
+        name);
+  }
+  const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+  return fmt::format("the {} set is not that of the run{}: it has changed since, or --data-dir names another",
+                     has("training")     ? "training"
+                     : has("validation") ? "validation"
+                                         : "test",
+                     folder == nullptr ? "" : fmt::format(" (--data-dir {})", *folder));
+}
+
+/// Throws Error(data) for a checkpoint of another network or data set. `changed`: warning about other
+/// options; empty: none.
+void check_identity(const Checkpoint& checkpoint, const CheckpointState& facts, const std::string& changed) {
   const std::vector<Difference> found = differences(checkpoint.state.identity, facts.identity);
   if (found.empty()) return;
-  throw Error(Category::data, fmt::format("{}: of another run: its {} has the fingerprint {}, this run's {}",
-                                          checkpoint.folder.string(), found.front().name, found.front().saved,
-                                          found.front().present));
+  const Facts data = description_of(checkpoint.model).data;
+  throw Error(Category::data, fmt::format("{}: {}{}{}", checkpoint.folder.string(),
+                                          describe_other(found.front().name, find_fact(data, "data-dir")),
+                                          changed.empty() ? "" : "; ", changed));
 }
 
 /// Throws Error(usage) if the checkpoint lacks an average, or a state of the optimizer, as it was written
@@ -269,7 +292,7 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
     if (world.rank() == 0) {
       checkpoint = read_checkpoint(folder);
       changed = compare_options(*checkpoint, facts, run, force);
-      check_identity(*checkpoint, facts);
+      check_identity(*checkpoint, facts, changed);
       check_length(*checkpoint, run);
       check_states(*checkpoint, state, run);
       state.evaluation = description_of(checkpoint->model).results;

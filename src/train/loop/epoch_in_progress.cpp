@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "train/evaluator.h"
@@ -99,6 +100,11 @@ Evaluation EpochInProgress::training() const {
   const EpochTotals& totals = progress().epoch;
   Evaluation evaluation = evaluation_of(totals.sums, parts_.run.train);
   evaluation.skipped = totals.skipped;
+  if (evaluation.samples == 0) {  // no mean of nothing is 0
+    for (const Metric& metric : metrics_of(evaluation.task)) {
+      evaluation.*metric.value = std::numeric_limits<double>::quiet_NaN();
+    }
+  }
   return evaluation;
 }
 

@@ -50,7 +50,7 @@ class EpochInProgress {
   };
 
   Progress& progress() const { return parts_.state.progress; }
-  /// Loss and accuracy over the epoch's steps.
+  /// Loss and accuracy over the epoch's steps; NaN if none of them counts.
   Evaluation training() const;
   void enter_at(std::uint64_t step);
   /// Contents of the epoch's samples so far, of all ranks. Collective.

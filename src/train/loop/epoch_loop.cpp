@@ -87,7 +87,8 @@ bool EpochLoop::evaluate() {
   if (report.validation && !not_finite_.accept(*report.validation, "validation")) return true;
 
   const double score = report.judged().score();
-  report.best = progress_.best.epoch == 0 || score > progress_.best.score;
+  // Until a step counts, the model has its first values, which are no result of the run.
+  report.best = report.train.samples > 0 && (progress_.best.epoch == 0 || score > progress_.best.score);
   if (report.best) progress_.best = {.epoch = report.epoch, .score = score};
   progress_.evaluated = progress_.step;
   parts_.state.evaluation = results_of(report);

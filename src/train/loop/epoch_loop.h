@@ -41,6 +41,9 @@ class EpochLoop {
   /// Throws Error(internal) on all ranks unless their parameters and averages have the same bits.
   void check_replicas() const { replicas_.check_all(); }
 
+  /// At the end of a run, throws Error(data) on all ranks if OnNan has left out each of its steps.
+  void check_counted() const { not_finite_.check_counted(); }
+
  private:
   std::uint64_t steps_until_due() const;
   /// Makes the next steps, at most `max` of the epoch; see TrainingSteps::run_while.

@@ -31,11 +31,12 @@ void NotFinitePolicy::stop_or_skip() {
   }
 }
 
-void NotFinitePolicy::stop_or_skip(const NotFiniteReport& report) {
-  parts_.report(report);
+void NotFinitePolicy::stop_or_skip(NotFiniteReport report) {
   int& skipped_in_row = parts_.state.progress.skipped_in_row;
-  if (report.handling == OnNan::skip && ++skipped_in_row < max_skipped_in_row) return;
-  if (report.handling == OnNan::stop) {
+  if (handling() == OnNan::skip && ++skipped_in_row >= max_skipped_in_row) report.handling = OnNan::stop;
+  parts_.report(report);
+  if (report.handling == OnNan::skip) return;
+  if (handling() == OnNan::stop) {
     parts_.steps.check_finite(report.loss, "loss", report.step);
     parts_.steps.check_finite(report.gradient_norm, "norm of the gradient", report.step);
   }
@@ -109,15 +110,31 @@ bool NotFinitePolicy::accept(const Evaluation& evaluation, const std::string& da
   check_read(parts_.session.world(), evaluation, data + " samples");
   const std::string value = data + " loss";
   const std::uint64_t step = parts_.state.progress.step;
-  if (!std::isfinite(evaluation.loss) && can_roll_back()) {
-    roll_back({.epoch = parts_.position().epoch(),
-               .step = step,
-               .value = "the " + value,
-               .handling = OnNan::rollback});
-    return false;
+  if (!std::isfinite(evaluation.loss)) {
+    NotFiniteReport report{.epoch = parts_.position().epoch(), .step = step, .value = "the " + value};
+    if (can_roll_back()) {
+      report.handling = OnNan::rollback;
+      roll_back(report);
+      return false;
+    }
+    parts_.report(report);
   }
   parts_.steps.check_finite(evaluation.loss, value.c_str(), step);
   return true;
+}
+
+void NotFinitePolicy::check_counted() const {
+  const Progress& progress = parts_.state.progress;
+  if (progress.step == 0 || progress.best.epoch > 0 || progress.epoch.sums.samples > 0) return;
+  const NotFiniteReport report{
+      .epoch = parts_.position().epochs(), .step = progress.step, .value = "a value of every step"};
+  parts_.session.world().agree([&] {  // all ranks know it, one prints it
+    parts_.report(report);
+    throw Error(Category::data,
+                fmt::format("every step up to step {} was skipped or undone, as a loss or another value was "
+                            "not finite, so the model has not changed: try a smaller learning rate",
+                            report.step));
+  });
 }
 
 }  // namespace lockstep

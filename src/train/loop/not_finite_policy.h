@@ -30,10 +30,12 @@ class NotFinitePolicy : public StepPolicy {
   /// Same for the loss of an evaluation. Also throws Error(data) if no sample could be read. `data`: name of
   /// the data set, for messages.
   bool accept(const Evaluation& evaluation, const std::string& data);
+  /// At the end of a run, throws Error(data) on all ranks, after a report, if no step of it counts.
+  void check_counted() const;
 
  private:
   OnNan handling() const { return parts_.run.options.on_nan; }
-  void stop_or_skip(const NotFiniteReport& report);
+  void stop_or_skip(NotFiniteReport report);
   void roll_back(NotFiniteReport report);
   bool can_roll_back() const { return handling() == OnNan::rollback && parts_.checkpointer != nullptr; }
 

@@ -198,6 +198,31 @@ TEST(CheckpointFaults, AFullDiskLeavesTheEarlierCheckpoint) {
   EXPECT_LT(full, 80U);
 }
 
+/// They make room, but for the newest good one and that of the best epoch.
+TEST(CheckpointFaults, OnAFullDiskTheOldestMakeWay) {
+  TestFiles disk;
+  const ScopedFiles replaced(disk);
+  const CheckpointStore store("/run/checkpoints", 4);
+  const auto add = [&](std::uint64_t step, std::uint64_t best_step) {
+    EXPECT_EQ(store.write(SmallCheckpoint(step, rows).contents(), best_step), "");
+  };
+  const auto expect_steps = [](std::initializer_list<std::uint64_t> steps) {
+    std::vector<std::string> names;
+    for (const std::uint64_t step : steps) names.push_back(checkpoint_name(step));
+    EXPECT_EQ(list_folder("/run/checkpoints"), names);
+  };
+  for (const std::uint64_t step : {1, 2, 3, 4}) add(step, 2);
+  disk.limit(disk.used() + 100);
+  add(5, 2);
+  expect_steps({2, 4, 5});
+  disk.put("/run/checkpoints/step-00000005/state.json", "damaged");
+  disk.limit(disk.used() + 100);
+  expect_error(Category::resource, {"No space left on device"}, [&] { add(6, 2); });
+  expect_steps({2, 4, 5});
+  add(6, 0);
+  expect_steps({4, 5, 6});
+}
+
 TEST(CheckpointFaults, ADiskThatReturnsOtherBytesIsFoundWhileTheEarlierOneIsThere) {
   TestFiles disk;
   const ScopedFiles replaced(disk);
@@ -208,8 +233,10 @@ TEST(CheckpointFaults, ADiskThatReturnsOtherBytesIsFoundWhileTheEarlierOneIsTher
   EXPECT_EQ(step_to_resume_from(), 1U);
 }
 
-/// The newest one may be good: an earlier one would lose steps.
-TEST(CheckpointFaults, FailingReadsAreErrorsAndNoReasonToTakeAnEarlierOne) {
+/// Lets calls that read a checkpoint fail with `reason`, one after another. The newest one may be good, and
+/// an earlier one would lose steps.
+void expect_errors_of_reads(int reason, const std::string& text) {
+  SCOPED_TRACE(text);
   TestFiles disk;
   const ScopedFiles replaced(disk);
   write(1);
@@ -217,7 +244,7 @@ TEST(CheckpointFaults, FailingReadsAreErrorsAndNoReasonToTakeAnEarlierOne) {
   std::uint64_t calls = 30, errors = 0;
   for (std::uint64_t number = 1; number <= calls; ++number) {
     SCOPED_TRACE(fmt::format("call {}", number));
-    disk.fail(fail_call(number, EIO));
+    disk.fail(fail_call(number, reason));
     try {
       const auto found = newest_good_checkpoint(
           "/run/checkpoints", [&](const auto&, const std::string& why) { ADD_FAILURE() << why; });
@@ -226,11 +253,17 @@ TEST(CheckpointFaults, FailingReadsAreErrorsAndNoReasonToTakeAnEarlierOne) {
     } catch (const Error& error) {
       ++errors;
       EXPECT_EQ(error.category(), Category::resource) << error.what();
-      test::expect_holds(error.what(), "Input/output error");
+      test::expect_holds(error.what(), text);
     }
     calls = std::max(calls, disk.calls());
   }
   EXPECT_GT(errors, 10U);
+}
+
+TEST(CheckpointFaults, FailingReadsAreErrorsAndNoReasonToTakeAnEarlierOne) {
+  expect_errors_of_reads(EIO, "Input/output error");
+  expect_errors_of_reads(EACCES, "Permission denied; give this user permission to read it");
+  expect_errors_of_reads(EPERM, "Operation not permitted; give this user permission to read it");
 }
 
 TEST(CheckpointSpace, OfTwoCheckpointsIsWanted) {
@@ -241,6 +274,22 @@ TEST(CheckpointSpace, OfTwoCheckpointsIsWanted) {
   expect_error(Category::resource,
                {"/run/checkpoints: ", "two checkpoints of 3 MB", "5 MB are free", "run-dir none"},
                [] { check_checkpoint_space("/run/checkpoints", 2500001); });
+}
+
+/// Each has 3600 bytes of values, and less than as much beside them.
+TEST(CheckpointSpace, CheckpointsOfTheRunThatMayBeReplacedCountAsRoom) {
+  TestFiles disk;
+  const ScopedFiles scope(disk);
+  for (const std::uint64_t step : {1, 2}) write(step);
+  disk.limit(disk.used());
+  check_checkpoint_space("/run/checkpoints", 3600, 2);
+  const auto expect_no_room = [](std::uint64_t step, std::uint64_t best_step) {
+    expect_error(Category::resource, {"/run/checkpoints: no room for two checkpoints"},
+                 [&] { check_checkpoint_space("/run/checkpoints", 3600, step, best_step); });
+  };
+  expect_no_room(0, 0);
+  expect_no_room(1, 0);
+  expect_no_room(2, 1);
 }
 
 }  // namespace

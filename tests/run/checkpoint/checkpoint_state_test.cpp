@@ -43,7 +43,8 @@ TEST(CheckpointState, OtherFormatsAreRefused) {
   };
   expect_bad("[]", "state.json:1: must be an object");
   expect_bad("{}", "state.json:1: format is missing");
-  expect_bad("{\"format\":2}", "state.json:1: format: is 2; this version of lockstep reads format 1");
+  expect_bad("{\"format\":0}", "state.json:1: format: is 0; this version of lockstep reads format 1");
+  expect_bad("{\"format\":2}", "state.json: made by a newer lockstep: its format is 2");
 }
 
 }  // namespace

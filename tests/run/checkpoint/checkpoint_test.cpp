@@ -151,6 +151,22 @@ TEST_F(TwoCheckpoints, FilesThatAreTooLarge) {
   expect_older({"MANIFEST: has 8589934592 bytes, more than the limit of 65536"});
 }
 
+TEST_F(TwoCheckpoints, ANewerFormatIsNoReasonToTakeAnEarlierOne) {
+  write("MANIFEST", "lockstep checkpoint 2\n");
+  expect_error(Category::data, {"step-00000002/MANIFEST: made by a newer lockstep"}, [&] {
+    newest_good_checkpoint(folder_.path(),
+                           [](const Path&, const std::string& reason) { ADD_FAILURE() << reason; });
+  });
+}
+
+TEST_F(TwoCheckpoints, WithoutAnyManifestTheyAreNoCheckpointsThatMayBeReplaced) {
+  std::filesystem::remove(newest_ / "MANIFEST");
+  check_manifests(folder_.path());
+  std::filesystem::remove(folder_ / "step-00000001" / "MANIFEST");
+  expect_error(Category::data, {"step-00000002: its MANIFEST is missing"},
+               [&] { check_manifests(folder_.path()); });
+}
+
 TEST_F(TwoCheckpoints, NoCheckpoint) {
   expect_error(Category::data, {"nowhere/MANIFEST: cannot open"},
                [&] { read_checkpoint(folder_ / "nowhere"); });

@@ -51,10 +51,23 @@ TEST(Manifest, EveryTruncationAndEveryFlippedBitIsFound) {
 TEST(Manifest, Reasons) {
   const std::string text = manifest_text({{"state.json", 4, hash}});
   expect_bad("", "does not begin with 'lockstep checkpoint 1'");
-  expect_bad("lockstep checkpoint 2\n", "does not begin with 'lockstep checkpoint 1'");
+  expect_bad("lockstep checkpoint 0\n", "does not begin with 'lockstep checkpoint 1'");
   expect_bad(text.substr(0, text.size() - 1), "is cut off in its last line");
   expect_bad(first_line, "the hash of its lines is not the one in the last line");
   expect_bad(text + "more\n", "the hash of its lines is not the one in the last line");
+}
+
+TEST(Manifest, NewerFormats) {
+  const std::string text = manifest_text({{"state.json", 4, hash}});
+  const auto with_format = [&](const std::string& format) {
+    return fmt::format("lockstep checkpoint {}{}", format, text.substr(first_line.size() - 1));
+  };
+  expect_bad("lockstep checkpoint 2\n",
+             "made by a newer lockstep: its format is 2, and this version reads format 1");
+  expect_bad(with_format("2"), "its format is 2");
+  expect_bad(with_format("12"), "its format is 12");
+  expect_bad(closed("lockstep checkpoint 3\n"), "its format is 3");
+  expect_bad(with_format("3"), "does not begin with 'lockstep checkpoint 1'");  // one flipped bit
 }
 
 /// Lines whose hash is right.
