@@ -162,6 +162,7 @@ inline std::vector<OpCase> blocked_cases() {
       conv_case("OneByOneManyOutputs", {37, 5, 7}, 301, {.kernel = 1, .relu = true}),
       conv_case("OneByOneDeep", {800, 1, 2}, 400, {.kernel = 1, .bias = false}),
       conv_case("OneByOneOfFewPixels", {96, 3, 3}, 40, {.kernel = 1, .relu = true}),
+      conv_case("OneByOneOfManyWeights", {1504, 1, 1}, 1408, {.kernel = 1, .bias = false}),
       conv_case("OneByOneGroupsOfFewPixels", {64, 1, 2}, 8, {.kernel = 1, .groups = 2, .bias = false}),
       conv_case("OneByOneLong", {4, 30, 31}, 9, {.kernel = 1}),
       conv_case("OneByOneLongWithRelu", {4, 12, 13}, 9, {.kernel = 1, .relu = true}),

@@ -405,9 +405,12 @@ std::size_t lay_out_scratch(BlockedConvLayer& layer, bool training) {
   if (training) {
     const std::size_t row = weight_sums_width(lane_channels_of(layer));
     layer.weight_pixels_at_once = transposed_limit / static_cast<int>(row);
-    layer.factors_at_once =
-        static_cast<int>(std::clamp<std::size_t>(weights_limit / (row * layer.taps), 1, factors_of(layer)));
-    sums = row * rounded_up(layer.factors_at_once * static_cast<int>(layer.taps), lanes);
+    // A multiple of 4 where there are several parts, as sums are written for so many factors at once.
+    const auto fitting = static_cast<int>(weights_limit / (row * layer.taps));
+    layer.factors_at_once = std::min(std::max(fitting / 4 * 4, 4), factors_of(layer));
+    if (!layer.sums_in_place) {
+      sums = row * rounded_up(layer.factors_at_once * static_cast<int>(layer.taps), lanes);
+    }
     pixels = std::max(pixels, layer.kernels->weights_scratch(lane_channels_of(layer)));
     layer.bands_at_once = choose_bands_at_once(layer);
   }
