@@ -163,7 +163,7 @@ struct EpochReport {
   double load_seconds = 0.0;
   double load_share = 0.0;       ///< load_seconds as a share of the executors' working time
   bool load_is_waiting = false;  ///< whether load_seconds were spent waiting (CUDA)
-  bool best = false;             ///< whether judged().score() is the highest so far; not before a step counts
+  bool best = false;             ///< whether judged().score() is the highest so far; needs a step that counts
   std::string digest{};          ///< of the parameters, as Trainer::digest returns it
 
   /// 0 if all steps were left out, which may have taken no time.

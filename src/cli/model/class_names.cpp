@@ -24,13 +24,14 @@ std::vector<std::string> names_of_classes(const Dataset& dataset, std::size_t cl
 }
 
 std::string similar_classes_text(const Dataset& dataset) {
-  std::map<std::string, std::string> names;  // by the number, or the text in small letters
+  // By the number, or the text in small letters. Longer numbers may be equal as doubles, but not as written.
+  std::map<std::string, std::string> names;
   for (const std::string& name : dataset.class_names()) {
     const std::optional<double> number = csv_number(name, ',');
     std::string key = name;
     std::ranges::transform(key, key.begin(),
                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (number) key = fmt::format("{}", *number + 0.0);  // -0 becomes 0
+    if (number && name.size() <= 15) key = fmt::format("{}", *number + 0.0);  // -0 becomes 0
     const auto [other, is_new] = names.emplace(key, name);
     if (is_new) continue;
     return fmt::format("{} {} and {} count as two, but {}: if they mean the same, spell them in one way",

@@ -230,12 +230,12 @@ std::vector<std::string> no_effect_warnings(const TrainOptions& options) {
     warnings.push_back(
         fmt::format("{} {} has no effect: the run ends after {}", flag, value, counted(epochs, "epoch")));
   };
-  if (schedule.name == "step" && schedule.decay_epochs >= epochs) {
+  if (schedule.name == "step" && std::ceil(schedule.decay_epochs) >= epochs) {
     warn(flag_of(&ScheduleOptions::decay_epochs), value_text(schedule.decay_epochs));
   }
   if (schedule.name == "multistep") {
     std::vector<double> late = schedule.decay_milestones;
-    std::erase_if(late, [&](double milestone) { return milestone < epochs; });
+    std::erase_if(late, [&](double milestone) { return std::ceil(milestone) < epochs; });
     if (!late.empty()) warn(flag_of(&ScheduleOptions::decay_milestones), value_text(late));
   }
   // The first epoch is the best one so far, so that waiting begins after it.

@@ -96,7 +96,7 @@ BlockedGrids blocked_grids(TapGrids grids, const Shape& source, const Shape& tar
 void choose_lanes(BlockedConvLayer& layer) {
   const Conv2d& options = layer.shapes.options;
   const Shape& output = layer.shapes.output;
-  const bool in_place = layer.group_inputs % sum_lanes == 0 && layer.group_outputs % 4 == 0;
+  const bool in_place = layer.group_inputs % sum_lanes == 0 && layer.group_outputs % sum_factors == 0;
   const bool few_pixels = 2 * output.height * output.width <= layer.group_outputs;
   layer.lanes_are_inputs = layer.taps == 1 && options.padding == 0 &&
                            (layer.group_inputs < layer.group_outputs || (in_place && few_pixels));
@@ -405,9 +405,8 @@ std::size_t lay_out_scratch(BlockedConvLayer& layer, bool training) {
   if (training) {
     const std::size_t row = weight_sums_width(lane_channels_of(layer));
     layer.weight_pixels_at_once = transposed_limit / static_cast<int>(row);
-    // A multiple of 4 where there are several parts, as sums are written for so many factors at once.
     const auto fitting = static_cast<int>(weights_limit / (row * layer.taps));
-    layer.factors_at_once = std::min(std::max(fitting / 4 * 4, 4), factors_of(layer));
+    layer.factors_at_once = std::min(std::max(fitting / sum_factors, 1) * sum_factors, factors_of(layer));
     if (!layer.sums_in_place) {
       sums = row * rounded_up(layer.factors_at_once * static_cast<int>(layer.taps), lanes);
     }

@@ -21,6 +21,8 @@ constexpr int band_pixels = 16;
 constexpr int weight_pixels = 64;
 /// Rows of sums of weight gradients have a multiple of this number of lanes.
 constexpr int sum_lanes = 32;
+/// Sums of weight gradients are written for a multiple of this number of factors.
+constexpr int sum_factors = 4;
 
 /// One weight of a filter.
 struct ConvTap {
@@ -118,7 +120,7 @@ struct BlockedConvWeights {
   const ConvTap* taps;
   int tap_count;
   bool add;        ///< whether to add to the sums; else they start from zero
-  float* sums;     ///< factors * taps rows, rounded up to 4, of weight_sums_width() floats
+  float* sums;     ///< factors * taps rows, rounded up to sum_factors, of weight_sums_width() floats
   float* scratch;  ///< blocked_conv_weights_scratch(lane channels) floats
 };
 

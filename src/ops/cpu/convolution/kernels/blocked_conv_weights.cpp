@@ -156,8 +156,8 @@ HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, 
   LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) {
     LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) {
       float* target = sums.data + i * sums.row + v * width;
-      const Vector before = sums.add ? hn::Load(floats, target) : hn::Zero(floats);
-      hn::Store(hn::Add(before, sum[i][v]), floats, target);
+      const Vector before = sums.add ? hn::LoadU(floats, target) : hn::Zero(floats);
+      hn::StoreU(hn::Add(before, sum[i][v]), floats, target);
     }
   }
 }
@@ -181,6 +181,7 @@ void factors_of_tile(int count, int pixel_count, const float* lane, const float*
 
 /// Number of factors to gather next: 12, or 8 or 4 near the end.
 int next_factors(int left) { return left == 16 ? 8 : left >= 12 ? 12 : left > 4 ? 8 : 4; }
+static_assert(sum_factors == 4 && max_factors % sum_factors == 0);
 
 Stretch stretch_of(const BlockedConvWeights& task, int begin, int end) {
   Stretch stretch;
