@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -27,35 +28,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> other_opt
      {"nnodes", "--hosts A,B or --hostfile FILE"},
      {"nodes", "--hosts A,B or --hostfile FILE"}}};
 
-/// Options that are neither mpirun's nor lockstep's, without dashes.
-const std::vector<std::string>& own_options() {
-  static const std::vector<std::string> names = {"max-restarts", "min-ranks", "grace",
-                                                 "interface",    "hosts",     "check"};
-  return names;
-}
-
-/// Whether `word` is one of own_options(), as --NAME or --NAME=VALUE.
-bool is_own_option(std::string_view word) {
-  if (!word.starts_with("--")) return false;
-  const std::string_view name = word.substr(2, word.find('=') - 2);
-  return std::ranges::find(own_options(), name) != own_options().end();
-}
-
-/// Throws Error(usage) for an option of another launcher, and for one that is nearly ours, which mpirun would
-/// refuse in silence or without help.
-void refuse_other_option(std::string_view word) {
-  if (!word.starts_with("--")) return;
-  const std::string_view option = word.substr(0, word.find('='));
-  for (const auto& [theirs, ours] : other_options) {
-    if (option.substr(2) != theirs) continue;
-    throw Error(Category::usage,
-                "unknown option '" + std::string(option) + "'; did you mean " + std::string(ours) + "?");
-  }
-  if (is_own_option(word) || values_of(option) > 0) return;
-  const std::string ours = suggestion(option.substr(2), own_options(), "--");
-  if (!ours.empty()) throw Error(Category::usage, "unknown option '" + std::string(option) + "'" + ours);
-}
-
 /// Value of an option that takes a number from `minimum` on.
 int read_number(std::string_view option, std::string_view value, int minimum) {
   const std::optional<int> result = whole_number<int>(value);
@@ -80,25 +52,74 @@ class Reader {
     return {taken.begin(), taken.end()};
   }
 
-  /// If the next option is `name`, takes it with its value: "--name value" or "--name=value".
-  std::optional<std::string> value(std::string_view name) {
-    const std::string_view option = word().substr(0, word().find('='));
-    if (option != name) return std::nullopt;
+  /// Takes the next option with its value: "--name value" or "--name=value".
+  std::string value() {
+    const std::string_view option = name();
     if (word() != option) return take(1)[0].substr(option.size() + 1);
     const std::vector<std::string> words = take(2);
-    if (words.size() < 2) throw Error(Category::usage, std::string(name) + " needs a value");
+    if (words.size() < 2) throw Error(Category::usage, std::string(option) + " needs a value");
     return words[1];
   }
   /// Same for a number from `minimum` on.
-  std::optional<int> number(std::string_view name, int minimum) {
-    const std::optional<std::string> text = value(name);
-    return text ? std::optional(read_number(name, *text, minimum)) : std::nullopt;
+  int number(int minimum) {
+    const std::string_view option = name();
+    return read_number(option, value(), minimum);
+  }
+  /// Takes the next option, which has no value. Returns true.
+  bool flag() {
+    const std::string_view option = name();
+    if (word() != option) throw Error(Category::usage, std::string(option) + " takes no value");
+    ++next_;
+    return true;
   }
 
  private:
+  /// Name of the next option, with dashes.
+  std::string_view name() const { return word().substr(0, word().find('=')); }
+
   std::span<const char* const> words_;
   std::size_t next_ = 0;
 };
+
+/// An option that is neither mpirun's nor lockstep's.
+struct OwnOption {
+  std::string_view name;  ///< without dashes
+  void (*read)(Arguments& to, Reader& from);
+};
+
+constexpr OwnOption own_table[] = {
+    {"max-restarts", [](Arguments& to, Reader& from) { to.restarts.maximum = from.number(0); }},
+    {"min-ranks", [](Arguments& to, Reader& from) { to.restarts.min_ranks = from.number(1); }},
+    {"grace", [](Arguments& to, Reader& from) { to.grace = std::chrono::seconds(from.number(0)); }},
+    {"interface", [](Arguments& to, Reader& from) { to.interface = from.value(); }},
+    {"hosts",
+     [](Arguments& to, Reader& from) {
+       to.mpirun.append({"--hosts", from.value()});
+     }},
+    {"check", [](Arguments& to, Reader& from) { to.check = from.flag(); }}};
+
+/// The entry for `word`, as --NAME or --NAME=VALUE; null: none.
+const OwnOption* own_option(std::string_view word) {
+  if (!word.starts_with("--")) return nullptr;
+  const std::string_view name = word.substr(2, word.find('=') - 2);
+  const OwnOption* const found = std::ranges::find(own_table, name, &OwnOption::name);
+  return found == std::end(own_table) ? nullptr : found;
+}
+
+/// Throws Error(usage) for an option of another launcher, and for one that is nearly ours, which mpirun would
+/// refuse in silence or without help.
+void refuse_other_option(std::string_view word) {
+  if (!word.starts_with("--")) return;
+  const std::string_view option = word.substr(0, word.find('='));
+  for (const auto& [theirs, ours] : other_options) {
+    if (option.substr(2) != theirs) continue;
+    throw Error(Category::usage,
+                "unknown option '" + std::string(option) + "'; did you mean " + std::string(ours) + "?");
+  }
+  if (own_option(word) != nullptr || values_of(option) > 0) return;
+  const std::string ours = suggestion(option.substr(2), own_options(), "--");
+  if (!ours.empty()) throw Error(Category::usage, "unknown option '" + std::string(option) + "'" + ours);
+}
 
 std::string no_command(const std::string& unknown) {
   std::string text = unknown.empty() ? "no command" : "unknown command '" + unknown + "'";
@@ -110,9 +131,9 @@ std::string no_command(const std::string& unknown) {
 }
 
 /// Refuses options that are at the wrong place, or have no effect with the others.
-void check(const Arguments& arguments, bool has_min_ranks) {
+void check(const Arguments& arguments) {
   for (const std::string& word : arguments.command) {
-    if (!is_own_option(word)) continue;
+    if (own_option(word) == nullptr) continue;
     throw Error(Category::usage, word.substr(0, word.find('=')) + " is an option of lockstep-run: write it " +
                                      "before " + arguments.command[0]);
   }
@@ -124,17 +145,23 @@ void check(const Arguments& arguments, bool has_min_ranks) {
   if (!arguments.interface.empty() && !arguments.mpirun.names_hosts()) {
     throw Error(Category::usage, "--interface has no effect without --hosts or --hostfile");
   }
-  if (!has_min_ranks) return;
+  if (!restarts.min_ranks) return;
   if (restarts.maximum == 0) throw Error(Category::usage, "--min-ranks has no effect without --max-restarts");
   const int ranks = arguments.mpirun.ranks();
   if (ranks == 0) throw Error(Category::usage, "--min-ranks has no effect without -np");
-  if (ranks < restarts.min_ranks) {
-    throw Error(Category::usage, "--min-ranks: '" + std::to_string(restarts.min_ranks) +
+  if (ranks < *restarts.min_ranks) {
+    throw Error(Category::usage, "--min-ranks: '" + std::to_string(*restarts.min_ranks) +
                                      "' is more than the number of ranks, -np " + std::to_string(ranks));
   }
 }
 
 }  // namespace
+
+std::vector<std::string> own_options() {
+  std::vector<std::string> names;
+  for (const OwnOption& option : own_table) names.emplace_back(option.name);
+  return names;
+}
 
 bool is_subcommand(std::string_view word) {
   return std::ranges::find(subcommands, word) != subcommands.end();
@@ -142,7 +169,6 @@ bool is_subcommand(std::string_view word) {
 
 Arguments parse_arguments(std::span<const char* const> words) {
   Arguments result;
-  bool has_min_ranks = false;
   std::string unknown;  // first word that is neither an option nor a value
   Reader reader(words);
   while (!reader.at_end() && !is_subcommand(reader.word())) {
@@ -159,20 +185,8 @@ Arguments parse_arguments(std::span<const char* const> words) {
       return result;
     }
     refuse_other_option(reader.word());
-    if (const auto restarts = reader.number("--max-restarts", 0)) {
-      result.restarts.maximum = *restarts;
-    } else if (const auto ranks = reader.number("--min-ranks", 1)) {
-      result.restarts.min_ranks = *ranks;
-      has_min_ranks = true;
-    } else if (const auto seconds = reader.number("--grace", 0)) {
-      result.grace = std::chrono::seconds(*seconds);
-    } else if (const auto interface = reader.value("--interface")) {
-      result.interface = *interface;
-    } else if (const auto hosts = reader.value("--hosts")) {
-      result.mpirun.append({"--hosts", *hosts});
-    } else if (reader.word() == "--check") {
-      result.check = true;
-      reader.take(1);
+    if (const OwnOption* const own = own_option(reader.word())) {
+      own->read(result, reader);
     } else {
       const std::vector<std::string> option = reader.take(1 + values_of(reader.word()));
       if (is_number_of_ranks(option[0]) && option.size() == 2) read_number(option[0], option[1], 1);
@@ -185,7 +199,7 @@ Arguments parse_arguments(std::span<const char* const> words) {
   if (result.command.empty() && !words.empty() && !(result.check && unknown.empty())) {
     throw Error(Category::usage, no_command(unknown));
   }
-  if (!result.command.empty() || result.check) check(result, has_min_ranks);
+  if (!result.command.empty() || result.check) check(result);
   return result;
 }
 

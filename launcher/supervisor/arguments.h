@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,8 +12,8 @@ namespace lockstep::launcher {
 
 /// When a run that failed is started again.
 struct RestartOptions {
-  int maximum = 0;    ///< number of restarts
-  int min_ranks = 1;  ///< number of ranks below which it does not go
+  int maximum = 0;                 ///< number of restarts
+  std::optional<int> min_ranks{};  ///< number of ranks below which it does not go; none: 1
 };
 
 /// Command line of lockstep-run: its own options and mpirun's, in any order, then lockstep's command.
@@ -32,6 +33,9 @@ struct Arguments {
 /// option of another launcher, and if -np or an option of lockstep-run has a wrong value or no effect.
 /// Without any word, and with `check`, `command` may be empty.
 Arguments parse_arguments(std::span<const char* const> words);
+
+/// Names of the options that are neither mpirun's nor lockstep's, without dashes.
+std::vector<std::string> own_options();
 
 /// Whether lockstep has a subcommand of this name.
 bool is_subcommand(std::string_view word);

@@ -69,7 +69,7 @@ Decision decide(std::span<const Attempt> attempts, const RestartOptions& options
       restarts == 0 || (last.checkpoint > 0 && last.checkpoint != attempts[attempts.size() - 2].checkpoint);
   const int in_a_row = failures_in_a_row(attempts, several_hosts);
   const bool place_fails = in_a_row >= failures_of_one_place || (in_a_row >= 2 && !progress);
-  if (place_fails && fewer_ranks >= options.min_ranks && fewer_ranks > 0) {
+  if (place_fails && fewer_ranks >= options.min_ranks.value_or(1) && fewer_ranks > 0) {
     return {Action::restart_with_fewer_ranks, describe(*last.failure, several_hosts) + " failed " +
                                                   std::to_string(in_a_row) + " times in a row"};
   }

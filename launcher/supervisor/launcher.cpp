@@ -118,8 +118,6 @@ class Run {
   /// Whether mpirun is to be silent about failures. For restarts, it names a rank that was killed.
   bool is_silent() const { return !restartable(); }
   bool can_come_from_lockstep(int status) const;
-  /// Whether all ranks are on this host.
-  bool is_only_here() const { return !machine_.scheduled && !arguments_.mpirun.names_hosts(); }
   std::vector<std::string> command_of_attempt() const;
   Job make_job(const std::string& secret) const;
   Attempt next_attempt() const;
@@ -173,7 +171,7 @@ Run::Run(const Arguments& arguments)
     throw Error(Category::resource,
                 "no program; build it: cmake --preset release && cmake --build --preset release");
   }
-  check_session_folder();
+  check_session_folder(arguments_.mpirun);
   if (leaves_ranks_open(arguments_.mpirun, machine_)) {
     const int ranks =
         default_ranks(arguments_.command, machine_.nodes, [&] { return count_gpus(program_, signals_); });
@@ -181,8 +179,12 @@ Run::Run(const Arguments& arguments)
   }
   // The mpirun of Open MPI 4.1 hangs where it has fewer than 27 open files and 4 for each rank of this host
   // (measured with 1 to 16 ranks). Ranks count their own.
-  const int local_ranks = is_only_here() ? std::max(1, arguments_.mpirun.ranks()) : 1;
-  reserve_open_files(24 + 4 * static_cast<std::size_t>(local_ranks), "mpirun");
+  const bool is_local = is_only_here(arguments_.mpirun, machine_);
+  int local_ranks = is_local ? arguments_.mpirun.ranks() : 1;
+  if (local_ranks == 0) {
+    for (const MpirunOptions::Host& host : arguments_.mpirun.hosts()) local_ranks += host.slots;
+  }
+  reserve_open_files(24 + 4 * static_cast<std::size_t>(std::max(1, local_ranks)), "starting mpirun");
 }
 
 /// The user's command; after a failure, a command that continues the run.
@@ -488,7 +490,7 @@ void Run::report_restart() const {
 bool Run::lost_checkpoint() const {
   const Attempt& last = attempts_.back();
   std::error_code error;
-  return last.checkpoint > 0 && is_only_here() && !last.run_directory.empty() &&
+  return last.checkpoint > 0 && is_only_here(arguments_.mpirun, machine_) && !last.run_directory.empty() &&
          !fs::exists(last.run_directory, error) && !error;
 }
 

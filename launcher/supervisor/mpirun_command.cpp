@@ -47,13 +47,17 @@ Machine this_machine() {
           .host = host_name()};
 }
 
-void check_number_of_ranks(const MpirunOptions& options, const Machine& machine) {
-  constexpr int most = 8;  // for each processor
+bool is_only_here(const MpirunOptions& options, const Machine& machine) {
   const auto is_here = [&](const MpirunOptions::Host& host) {
     return host.name == "localhost" || host.name == "127.0.0.1" || same_host(host.name, machine.host);
   };
-  if (machine.scheduled || options.has({"oversubscribe"}) || options.has(map_options)) return;
-  if (!std::ranges::all_of(options.hosts(), is_here)) return;
+  return !machine.scheduled && std::ranges::all_of(options.hosts(), is_here);
+}
+
+void check_number_of_ranks(const MpirunOptions& options, const Machine& machine) {
+  constexpr int most = 8;  // for each processor
+  if (options.has({"oversubscribe"}) || options.has(map_options)) return;
+  if (!is_only_here(options, machine)) return;
   const int processors = std::max(1, machine.processors);
   if (options.ranks() <= most * processors) return;
   throw Error(Category::usage, counted(options.ranks(), "rank") + " on " + counted(processors, "core") +

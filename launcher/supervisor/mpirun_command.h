@@ -24,6 +24,9 @@ Machine this_machine();
 /// names the hosts, their numbers of slots decide.
 bool needs_oversubscribe(const MpirunOptions& options, const Machine& machine);
 
+/// Whether no scheduler and no list or file of hosts names a host other than this one.
+bool is_only_here(const MpirunOptions& options, const Machine& machine);
+
 /// Throws Error(usage) for more than 8 ranks for each processor, unless --oversubscribe is given. Where hosts
 /// other than this one take part, or a scheduler names them, mpirun's slots decide.
 void check_number_of_ranks(const MpirunOptions& options, const Machine& machine);

@@ -4,9 +4,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <sstream>
+#include <system_error>
 
 #include "core/printable.h"
 #include "core/whole_number.h"
@@ -70,23 +72,40 @@ const Names login_words = {"username", "user_name", "user-name", "port"};
 
 bool is_one_of(std::string_view key, Names names) { return std::ranges::find(names, key) != names.end(); }
 
-/// Whether `word`, after the name of a host, is one that mpirun knows. It ignores words without "=".
+/// Whether mpirun accepts `word` after the name of a host. It ignores other words without "=".
 bool is_host_word(std::string_view word) {
   const std::string_view key = word.substr(0, word.find('='));
-  if (key.size() == word.size()) return false;
+  const bool has_value = key.size() < word.size();
   if (is_one_of(key, slot_words) || is_one_of(key, maximum_words)) {
-    return number(word.substr(key.size() + 1)) > 0;
+    return has_value && whole_number<int>(word.substr(key.size() + 1)).value_or(-1) >= 0;
   }
-  return is_one_of(key, login_words);
+  return !has_value || is_one_of(key, login_words);
 }
 
-/// Reads lines "name slots=4"; a file that cannot be read has no hosts. Returns the first word that is wrong,
-/// and what to write, as "hosts:3: 'slot=4' is wrong: ..."; empty: there is none.
-std::string read_file(const std::string& path, std::vector<MpirunOptions::Host>& hosts) {
-  static const std::regex comment(R"(#.*|//.*|/\*[\s\S]*?\*/)"), equals(R"([ \t]*=[ \t]*)");
+/// `text` without comments. Their line ends stay, so that lines keep their numbers.
+std::string without_comments(const std::string& text) {
+  static const std::regex comment(R"(#.*|//.*|/\*[\s\S]*?\*/)");
+  std::string result;
+  auto rest = text.begin();
+  for (std::sregex_iterator match(text.begin(), text.end(), comment), none; match != none; ++match) {
+    const std::ssub_match found = (*match)[0];
+    result.append(rest, found.first);
+    result.append(static_cast<std::size_t>(std::count(found.first, found.second, '\n')), '\n');
+    rest = found.second;
+  }
+  result.append(rest, text.end());
+  return result;
+}
+
+/// Reads lines "name slots=4" of the file `path`, which `input` has opened; a file that cannot be read has no
+/// hosts. Returns the first word that is wrong, and what to write, as "hosts:3: 'slot=4' is wrong: ...";
+/// empty: there is none.
+std::string read_file(const std::ifstream& input, const std::string& path,
+                      std::vector<MpirunOptions::Host>& hosts) {
+  static const std::regex equals(R"([ \t]*=[ \t]*)");
   std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  std::istringstream lines(std::regex_replace(std::regex_replace(text.str(), comment, ""), equals, "="));
+  text << input.rdbuf();
+  std::istringstream lines(std::regex_replace(without_comments(text.str()), equals, "="));
   std::string wrong;
   int line_number = 0;
   const auto refuse = [&](const std::string& word, const std::string& remedy) {
@@ -99,6 +118,11 @@ std::string read_file(const std::string& path, std::vector<MpirunOptions::Host>&
     std::istringstream words(line);
     MpirunOptions::Host host;
     if (!(words >> host.name)) continue;
+    // Each line of a rankfile, "rank 0=a slot=1", gives its host a slot.
+    if (host.name == "rank" && words >> host.name) {
+      add(hosts, {host.name.substr(host.name.find('=') + 1), 1});
+      continue;
+    }
     const std::size_t colon = host.name.find(':');
     const bool has_slots = std::ranges::count(host.name, ':') == 1 && !host.name.starts_with('+');
     if (has_slots && number(std::string_view(host.name).substr(colon + 1)) > 0) {
@@ -107,15 +131,28 @@ std::string read_file(const std::string& path, std::vector<MpirunOptions::Host>&
     } else if (host.name.find('=') != std::string::npos) {
       refuse(host.name, "lines as a slots=2");
     }
+    bool has_ranks = true;  // unless slots=0
     for (std::string word; words >> word;) {
       if (!is_host_word(word)) refuse(word, "lines as a slots=2");
       const std::string_view key = std::string_view(word).substr(0, word.find('='));
       const bool sets_slots = key.size() < word.size() && is_one_of(key, slot_words);
-      if (sets_slots) host.slots = number(std::string_view(word).substr(key.size() + 1));
+      if (!sets_slots) continue;
+      host.slots = number(std::string_view(word).substr(key.size() + 1));
+      has_ranks = host.slots > 0;
     }
-    add(hosts, host);
+    if (has_ranks) add(hosts, host);
   }
   return wrong;
+}
+
+/// Value of --host.
+std::string list_of(const std::vector<MpirunOptions::Host>& hosts) {
+  std::string list;
+  for (const MpirunOptions::Host& host : hosts) {
+    list +=
+        (list.empty() ? "" : ",") + host.name + (host.slots > 0 ? ":" + std::to_string(host.slots) : ":*");
+  }
+  return list;
 }
 
 /// Throws Error(usage) if a list of --hosts has an entry that is neither NAME nor NAME:SLOTS.
@@ -195,29 +232,36 @@ std::vector<MpirunOptions::Host> MpirunOptions::hosts() const {
   for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
     if (among(words_[i], host_lists)) read_list(words_[i + 1], 1, result);
     if (among(words_[i], own_host_lists)) read_list(words_[i + 1], 0, result);
-    if (among(words_[i], host_files)) read_file(words_[i + 1], result);
+    if (among(words_[i], host_files)) read_file(std::ifstream(words_[i + 1]), words_[i + 1], result);
   }
   return result;
 }
 
-void MpirunOptions::check_hosts() const {
+void MpirunOptions::check_hosts() {
   for (const std::string& list : values(own_host_lists)) check_list(list);
   for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
     const std::string& file = words_[i + 1];
     if (!among(words_[i], host_files) || file == "none") continue;  // "none": Open MPI's word for no file
     errno = 0;
-    if (!std::ifstream(file).good()) {
+    const std::ifstream input(file);
+    if (!input.good()) {
       throw Error(Category::usage,
                   words_[i] + ": cannot open '" + printable(file) + "': " + std::strerror(errno));
     }
     std::vector<Host> found;
-    if (const std::string wrong = read_file(file, found); !wrong.empty()) {
+    if (const std::string wrong = read_file(input, file, found); !wrong.empty()) {
       throw Error(Category::usage, words_[i] + ": " + wrong);
     }
     // Open MPI comes with a default file in which all lines are comments.
     if (found.empty() && !among(words_[i], {"default-hostfile"})) {
       throw Error(Category::usage,
                   words_[i] + ": " + printable(file) + ": names no host; write lines as a slots=2");
+    }
+    // A pipe can be read only once, and hosts() and mpirun would read it again.
+    std::error_code error;
+    if (!found.empty() && !std::filesystem::is_regular_file(file, error)) {
+      words_[i] = "--host";
+      words_[i + 1] = list_of(found);
     }
   }
 }
@@ -232,12 +276,7 @@ void MpirunOptions::set_hosts(const std::vector<Host>& hosts) {
     }
     i += length;
   }
-  std::string list;
-  for (const Host& host : hosts) {
-    list +=
-        (list.empty() ? "" : ",") + host.name + (host.slots > 0 ? ":" + std::to_string(host.slots) : ":*");
-  }
-  words.insert(words.end(), {"--host", list});
+  words.insert(words.end(), {"--host", list_of(hosts)});
   words_ = std::move(words);
 }
 

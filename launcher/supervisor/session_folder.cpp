@@ -15,7 +15,12 @@
 
 namespace lockstep::launcher {
 
-void check_session_folder() {
+void check_session_folder(const MpirunOptions& options) {
+  // Parameters of Open MPI 4 and of PRRTE, the launcher of Open MPI 5, whose variables have another prefix.
+  if (options.parameter("orte_tmpdir_base") || options.parameter("prte_tmpdir_base") ||
+      std::getenv("PRTE_MCA_prte_tmpdir_base") != nullptr) {
+    return;
+  }
   const std::string folder = temporary_folder().string();
   std::string name = folder + "/lockstep-XXXXXX";
   if (mkdtemp(name.data()) == nullptr) {

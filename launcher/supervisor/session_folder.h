@@ -1,9 +1,12 @@
 #pragma once
 
+#include "supervisor/mpirun_options.h"
+
 namespace lockstep::launcher {
 
 /// Throws Error(resource) if the folder for temporary files cannot be written to or is full. There mpirun
-/// creates the folder of its session, and it reports a failure in 15 lines.
-void check_session_folder();
+/// creates the folder of its session, and it reports a failure in 15 lines. Checks nothing if `options`
+/// or the environment choose another folder for sessions.
+void check_session_folder(const MpirunOptions& options);
 
 }  // namespace lockstep::launcher

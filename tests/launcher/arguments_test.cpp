@@ -26,7 +26,7 @@ TEST(Arguments, OptionsOfLockstepRunMpirunAndLockstepAreDistinguished) {
 TEST(Arguments, WithoutOptionsAFailureIsFinal) {
   const Arguments found = parse({"-np", "2", "train"});
   EXPECT_EQ(found.restarts.maximum, 0);
-  EXPECT_EQ(found.restarts.min_ranks, 1);
+  EXPECT_EQ(found.restarts.min_ranks, std::nullopt);
   EXPECT_EQ(found.grace, std::chrono::seconds(30));
 }
 
@@ -77,12 +77,19 @@ TEST(Arguments, WrongValuesAndOptionsWithoutEffectAreRefused) {
            {{"eval", "m", "--grace=3"}, {"--grace is an option of lockstep-run: write it before eval"}},
            {{"--min-ranks", "0", "train"}, {"--min-ranks", "'0'", "from 1 on"}},
            {{"--grace=30s", "train"}, {"--grace", "'30s'"}},
+           {{"--check=no", "train"}, {"--check takes no value"}},
            {{"--max-restarts", "3", "eval"}, {"--max-restarts has no effect with eval"}},
            {{"-np", "4", "--min-ranks", "2", "train"}, {"--min-ranks has no effect without --max-restarts"}},
            {{"--max-restarts", "3", "--min-ranks", "2", "train"}, {"--min-ranks has no effect without -np"}},
            {{"-np", "2", "--max-restarts", "3", "--min-ranks", "4", "train"},
             {"'4' is more than", "-np 2"}}}) {
     expect_error(Category::usage, row.message, [&] { parse(row.words); });
+  }
+}
+
+TEST(Arguments, HelpDescribesEachOwnOption) {
+  for (const std::string& name : own_options()) {
+    EXPECT_NE(help().find("\n  --" + name + " "), std::string::npos) << name;
   }
 }
 

@@ -1,6 +1,7 @@
 #include "supervisor/mpirun_options.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "hosts/remote_shell.h"
 #include "support/expect_error.h"
@@ -57,8 +58,9 @@ TEST(MpirunOptions, FilesOfHostsHaveTheWordsOfMpirun) {
   const std::string file =
       folder.write("hosts",
                    "a slots = 2 // fast\n/* two\nlines */\nroot@b max-slots=4 username=me port=22\n"
-                   "c count=3\n::1 cpu=1\n");
-  EXPECT_EQ(list(MpirunOptions({"--hostfile", file})), "a:2 root@b:0 c:3 ::1:1 ");
+                   "c count=3\n::1 cpu=1\nhead slots=0\nd 2\ne fast slots=1\n"
+                   "rank 0=f slot=1\nrank 1 = f slot=0:1\n");
+  EXPECT_EQ(list(MpirunOptions({"--hostfile", file})), "a:2 root@b:0 c:3 ::1:1 d:0 e:1 f:2 ");
   EXPECT_NO_THROW(MpirunOptions({"--hostfile", file}).check_hosts());
   struct Row {
     const char* text;
@@ -68,8 +70,9 @@ TEST(MpirunOptions, FilesOfHostsHaveTheWordsOfMpirun) {
        std::vector<Row>{{"a\n# b\nc slot=2\n", "/hosts:3: 'slot=2' is wrong: write lines as"},
                         {"a slots=abc\n", "/hosts:1: 'slots=abc' is wrong: write lines"},
                         {"a slots=\n", "/hosts:1: 'slots=' is wrong"},
-                        {"a slots=0\n", "/hosts:1: 'slots=0' is wrong"},
-                        {"a 2\n", "/hosts:1: '2' is wrong"},
+                        {"a slots=-1\n", "/hosts:1: 'slots=-1' is wrong"},
+                        {"a slots 2\n", "/hosts:1: 'slots' is wrong"},
+                        {"/* two\nlines */ a\n/* b\n\n*/c slot=2\n", "/hosts:5: 'slot=2' is wrong"},
                         {"slots=2\n", "/hosts:1: 'slots=2' is wrong"},
                         {"a:2\n", "/hosts:1: 'a:2' is wrong: write a slots=2"},
                         {"# none\n", "/hosts: names no host; write lines as a slots=2"},
@@ -83,6 +86,19 @@ TEST(MpirunOptions, FilesOfHostsHaveTheWordsOfMpirun) {
   expect_error(Category::usage, {"names no host"}, [&] {
     MpirunOptions({"--hostfile", folder.string()}).check_hosts();
   });
+}
+
+TEST(MpirunOptions, HostsOfAPipeAreReadOnce) {
+  int ends[2] = {};
+  ASSERT_EQ(pipe(ends), 0);
+  const std::string text = "a slots=2\nb\n";
+  ASSERT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  close(ends[1]);
+  MpirunOptions options({"--hostfile", "/dev/fd/" + std::to_string(ends[0]), "-np", "2"});
+  options.check_hosts();
+  close(ends[0]);
+  EXPECT_EQ(options.words(), (Words{"--host", "a:2,b:*", "-np", "2"}));
+  EXPECT_EQ(list(options), "a:2 b:0 ");
 }
 
 TEST(MpirunOptions, HostsWithoutANameOrWithAWrongNumberAreRefused) {

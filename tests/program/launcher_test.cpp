@@ -124,17 +124,32 @@ TEST_F(StandIns, ASignalThatEndedTheRanksOrMpirunIsNamed) {
 }
 
 TEST_F(StandIns, OpenFilesAreAllowedOrMissedBeforeMpirunStarts) {
-  const auto with_limit = [&](const std::string& limit) {
-    return run({"bash", "-c",
-                "ulimit " + limit + "; exec '" + (folder_ / "lockstep-run").string() + "' -np 3 train"});
+  const auto with_limit = [&](const std::string& limit, const std::string& ranks = "-np 3") {
+    const std::string program = (folder_ / "lockstep-run").string();
+    return run({"bash", "-c", "ulimit " + limit + "; exec '" + program + "' " + ranks + " train"});
   };
   folder_.write_script("mpirun", "ulimit -Sn");
   EXPECT_GE(std::stoi(with_limit("-Sn 32").out), 39) << "what Open MPI 4.1 needs for three ranks";
   const Outcome outcome = with_limit("-n 32");
   EXPECT_EQ(outcome.status, 4);
   EXPECT_EQ(outcome.out, "");
-  expect_holds(outcome.err, "lockstep-run: error: mpirun needs ");
+  expect_holds(outcome.err, "lockstep-run: error: starting mpirun needs ");
   expect_holds(outcome.err, ", but it may have only 32: allow more (ulimit -n ");
+  for (const char* ranks : {"--host localhost:64", "--host localhost:64 --oversubscribe -np 64"}) {
+    expect_holds(with_limit("-n 128", ranks).err, ", but it may have only 128: allow more (ulimit -n ");
+  }
+}
+
+TEST_F(StandIns, TheFolderForTemporaryFilesIsCheckedUnlessSessionsHaveAnother) {
+  const Words start{"-np", "2", "train"};
+  const std::string other = folder_.string();
+  EXPECT_EQ(launch(start, {"TMPDIR=/nowhere"}).status, 4);
+  for (const char* variable : {"OMPI_MCA_orte_tmpdir_base", "PRTE_MCA_prte_tmpdir_base"}) {
+    EXPECT_EQ(launch(start, {"TMPDIR=/nowhere", std::string(variable) + "=" + other}).status, 0) << variable;
+  }
+  for (const char* parameter : {"orte_tmpdir_base", "prte_tmpdir_base"}) {
+    EXPECT_EQ(launch(Words{"--mca", parameter, other} + start, {"TMPDIR=/nowhere"}).status, 0) << parameter;
+  }
 }
 
 /// Open MPI's mpirun may hang when its only rank is killed in start-up. After ranks that have ended by
