@@ -23,7 +23,6 @@ constexpr int tick = 250;                // ms
 constexpr double longest_tick = 0.5;     // s; if more has passed, this process or the machine was suspended
 constexpr double states_interval = 1.0;  // s
 constexpr double time_to_connect = 0.3;  // s
-constexpr double time_to_start = 10.0;   // s; warnings follow
 constexpr int peer_status = static_cast<int>(Category::peer);
 
 std::string to_text(const Verdict& verdict) { return json_text(json_of(verdict), -1, true); }
@@ -259,8 +258,8 @@ void Monitor::find_lost_hosts(double seconds) {
   }
 }
 
-/// Warns once per host of ranks that do not start: MPI waits for them in silence. Those of this host are
-/// named; other hosts wait for them, too.
+/// Warns once per host of its own ranks that do not start, and once of those of other hosts: MPI waits for
+/// them in silence. Without all its own ranks, this host cannot know whether the others have started.
 void Monitor::warn_of_awaited_ranks(double seconds) {
   std::vector<std::string> missing;  // ranks of this host
   for (std::size_t local = 0; local < locals_.size(); ++local) {
@@ -272,29 +271,31 @@ void Monitor::warn_of_awaited_ranks(double seconds) {
     }
   }
   if (ranks_.awaited == 0 && missing.empty()) return;
-  const bool had_time = starting_for_ >= time_to_start;
-  starting_for_ += seconds;
-  if (had_time || starting_for_ < time_to_start) return;
+  double& waited = missing.empty() ? awaiting_for_ : starting_for_;
+  const bool had_time = waited >= options_.time_to_start;
+  waited += seconds;
+  if (had_time || waited < options_.time_to_start) return;
   if (!missing.empty()) {
     print_warning(
         fmt::format("host {} has waited {:.0f} s for its {} {} to start; the run ends if this takes {:.0f} "
                     "s: see whether it is busy, and what delays the program there (a wrapper, a slow file "
                     "system)",
-                    ranks_.table.hosts[0], time_to_start, missing.size() == 1 ? "rank" : "ranks",
+                    ranks_.table.hosts[0], options_.time_to_start, missing.size() == 1 ? "rank" : "ranks",
                     first_names(missing), options_.limits.patient));
     return;
   }
   print_warning(fmt::format(
       "host {} has waited {:.0f} s for {} of other hosts to start; the run ends if this takes {:.0f} s: "
       "see whether the hosts answer, and whether a firewall blocks TCP between them",
-      ranks_.table.hosts[0], time_to_start, counted(ranks_.awaited, "rank"), options_.limits.patient));
+      ranks_.table.hosts[0], options_.time_to_start, counted(ranks_.awaited, "rank"),
+      options_.limits.patient));
 }
 
 /// Warns once, on the first host, of hosts that do not connect; they try it every 2 s.
 void Monitor::warn_of_missing_hosts(double seconds) {
-  const bool had_time = connecting_for_ >= time_to_start;
+  const bool had_time = connecting_for_ >= options_.time_to_start;
   connecting_for_ += seconds;
-  if (had_time || ranks_.host != 0 || connecting_for_ < time_to_start) return;
+  if (had_time || ranks_.host != 0 || connecting_for_ < options_.time_to_start) return;
   print_warning(warning_of_missing_hosts(*ranks_.heartbeat, ranks_.table.hosts));
 }
 

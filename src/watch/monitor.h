@@ -43,6 +43,7 @@ struct MonitorOptions {
   std::filesystem::path report_folder = {};
   std::string advice = {};
   const Device* device = nullptr;
+  double time_to_start = 10.0;  ///< seconds until warnings name ranks and hosts that are missing
 };
 
 /// Thread that publishes this rank's progress and looks at the other ranks a few times per second. On each
@@ -101,7 +102,8 @@ class Monitor {
   std::vector<double> lost_for_;  ///< of each host: seconds since its connection was lost
   double since_states_ = 0.0;     ///< seconds since states were sent
   double connecting_for_ = 0.0;   ///< seconds since other hosts began to connect
-  double starting_for_ = 0.0;     ///< seconds since the ranks of this host wait in start-up for others
+  double starting_for_ = 0.0;     ///< seconds for which ranks of this host waited for others of it to start
+  double awaiting_for_ = 0.0;     ///< seconds since all of them wait in start-up for those of other hosts
   double failed_for_ = 0.0;       ///< seconds since a rank ended that has printed an error
   double deferred_for_ = 0.0;     ///< seconds since a verdict was left to rank 0
   double orphaned_for_ = 0.0;     ///< seconds since the launcher has ended

@@ -181,6 +181,9 @@ void Watch::set_advice(const std::string& advice) {
   advice_ = advice;
   if (monitor_) monitor_->change([&](MonitorOptions& options) { options.advice = advice; });
 }
+void Watch::set_time_to_start(double seconds) {
+  if (monitor_) monitor_->change([&](MonitorOptions& options) { options.time_to_start = seconds; });
+}
 void Watch::set_device(const Device* device) {
   if (monitor_) monitor_->change([&](MonitorOptions& options) { options.device = device; });
 }

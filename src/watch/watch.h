@@ -66,6 +66,8 @@ class Watch {
   /// Advice at the end of the sentence about a failure, and of this rank's errors: "resume with: ...".
   void set_advice(const std::string& advice);
   const std::string& advice() const { return advice_; }
+  /// Time in seconds after which warnings name ranks that have not started; 10 unless it is set.
+  void set_time_to_start(double seconds);
   /// Watches the progress of `device` until null is set.
   void set_device(const Device* device);
 

@@ -159,7 +159,7 @@ TEST(Checkpointer, TheCheckpointOfAStopIsTriedAgainWhileTheDiskIsFull) {
   const ScopedFiles scope(disk);
   trainer.fit();
   ASSERT_EQ(failures.size(), 2U);
-  expect_holds(failures[0], "No space left on device; it is tried again for 20 s");
+  expect_holds(failures[0], "No space left on device; it is tried again for up to 20 s");
   EXPECT_EQ(failures[1], "");
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"step-00000005", "step-00000007"}));
 }

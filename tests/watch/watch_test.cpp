@@ -20,14 +20,15 @@ pid_t start_rank(const StartedRanks& ranks, int output, int ready) {
   const pid_t process = fork();
   if (process != 0) return process;
   dup2(output, STDERR_FILENO);
-  const Watch watch(ranks);
+  Watch watch(ranks);
+  watch.set_time_to_start(1.0);
   if (write(ready, "", 1) != 1) _exit(1);
   for (;;) pause();
 }
 
-/// Starts two of `ranks` ranks on this host, the last ones, the second of them after the `warning` that they
-/// wait if it is `late`. Then kills the second.
-void expect_warning_and_end(int ranks, bool late, const std::string& warning) {
+/// Starts two of `ranks` ranks on this host, the last ones, the second of them after the warning
+/// `of_own_rank`. Kills it after the warning `of_other_hosts`. Does not wait for an empty warning.
+void expect_warnings_and_end(int ranks, const std::string& of_own_rank, const std::string& of_other_hosts) {
   const TemporaryFolder temporary;  // receives the report
   setenv("TMPDIR", temporary.path().c_str(), 1);
   setenv("LOCKSTEP_JOB", ("test-watch-" + std::to_string(getpid())).c_str(), 1);
@@ -45,15 +46,19 @@ void expect_warning_and_end(int ranks, bool late, const std::string& warning) {
     EXPECT_EQ(read(ready[0], &byte, 1), 1);
     return process;
   };
-  const pid_t survivor = start(0);
-  pid_t victim = late ? 0 : start(1);
   const auto output_text = [&] {
     std::string text(1000, '\0');
     text.resize(static_cast<std::size_t>(read(output[0], text.data(), text.size())));
     return text;
   };
-  EXPECT_EQ(output_text(), "lockstep: warning: " + warning + "\n");
-  if (late) victim = start(1);
+  const auto expect_warning = [&](const std::string& warning) {
+    if (warning.empty()) return;
+    EXPECT_EQ(output_text(), "lockstep: warning: " + warning + "\n");
+  };
+  const pid_t survivor = start(0);
+  expect_warning(of_own_rank);
+  const pid_t victim = start(1);
+  expect_warning(of_other_hosts);
   kill(victim, SIGKILL);
   int status = 0;
   waitpid(survivor, &status, 0);
@@ -68,19 +73,25 @@ void expect_warning_and_end(int ranks, bool late, const std::string& warning) {
   unsetenv("TMPDIR");
 }
 
-/// The ranks of this host wait for those of another one, as MPI does.
-TEST(WatchTest, ARankThatIsKilledInTheStartOfSeveralHostsIsNamed) {
-  expect_warning_and_end(
-      4, false,
-      "host b has waited 10 s for 2 ranks of other hosts to start; the run ends if this takes 300 s: see "
-      "whether the hosts answer, and whether a firewall blocks TCP between them");
+constexpr const char* other_hosts =
+    "host b has waited 1 s for 2 ranks of other hosts to start; the run ends if this takes 300 s: see "
+    "whether the hosts answer, and whether a firewall blocks TCP between them";
+
+std::string own_rank(int rank) {
+  return "host b has waited 1 s for its rank " + std::to_string(rank) +
+         " to start; the run ends if this takes 300 s: see whether it is busy, and what delays the program "
+         "there (a wrapper, a slow file system)";
 }
 
-TEST(WatchTest, ARankOfTheSameHostThatDoesNotStartIsNamed) {
-  expect_warning_and_end(
-      2, true,
-      "host b has waited 10 s for its rank 1 to start; the run ends if this takes 300 s: see whether it is "
-      "busy, and what delays the program there (a wrapper, a slow file system)");
+/// The ranks of this host wait for those of another one, as MPI does.
+TEST(WatchTest, ARankThatIsKilledInTheStartOfSeveralHostsIsNamed) {
+  expect_warnings_and_end(4, "", other_hosts);
+}
+
+TEST(WatchTest, ARankOfTheSameHostThatDoesNotStartIsNamed) { expect_warnings_and_end(2, own_rank(1), ""); }
+
+TEST(WatchTest, OtherHostsAreNamedAfterAnOwnRankThatWasLate) {
+  expect_warnings_and_end(4, own_rank(3), other_hosts);
 }
 
 }  // namespace

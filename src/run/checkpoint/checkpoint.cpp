@@ -64,23 +64,53 @@ Manifest read_manifest(const CheckpointFolder& folder) {
   return parse_manifest(as_text(file.read_all()), folder.manifest().string());
 }
 
+const ManifestEntry& entry_of(const Path& path, const Manifest& manifest) {
+  const auto entry = std::ranges::find(manifest, path.filename().string(), &ManifestEntry::name);
+  if (entry == manifest.end()) reject_file(path, "is not listed in MANIFEST");
+  return *entry;
+}
+
+/// Opens a file that has the size of its `entry`.
+InputFile open_checked(const Path& path, const ManifestEntry& entry) {
+  InputFile file(path);
+  if (file.size() != entry.size) {
+    reject_file(
+        path, fmt::format("is damaged: has {}, MANIFEST says {}", counted(file.size(), "byte"), entry.size));
+  }
+  return file;
+}
+
+void check_hash(const Path& path, const Digest& digest, const ManifestEntry& entry) {
+  if (const std::string hash = digest.hex(); hash != entry.hash) {
+    reject_file(path,
+                fmt::format("is damaged: its hash is xxh3:{}, MANIFEST says xxh3:{}", hash, entry.hash));
+  }
+}
+
 /// Bytes of a file that has the size and the hash of its entry in the manifest.
 std::vector<std::byte> read_checked(const Path& path, const Manifest& manifest,
                                     std::uint64_t max_bytes = UINT64_MAX) {
-  const auto entry = std::ranges::find(manifest, path.filename().string(), &ManifestEntry::name);
-  if (entry == manifest.end()) reject_file(path, "is not listed in MANIFEST");
-  const InputFile file(path);
-  if (file.size() != entry->size) {
-    reject_file(
-        path, fmt::format("is damaged: has {}, MANIFEST says {}", counted(file.size(), "byte"), entry->size));
-  }
+  const ManifestEntry& entry = entry_of(path, manifest);
+  const InputFile file = open_checked(path, entry);
   check_size(path, file.size(), max_bytes);
   std::vector<std::byte> bytes = file.read_all();
-  if (const std::string hash = Digest(bytes).hex(); hash != entry->hash) {
-    reject_file(path,
-                fmt::format("is damaged: its hash is xxh3:{}, MANIFEST says xxh3:{}", hash, entry->hash));
-  }
+  check_hash(path, Digest(bytes), entry);
   return bytes;
+}
+
+/// Checks size and hash of a file, of which it holds only a part in memory.
+void check_file(const Path& path, const Manifest& manifest) {
+  constexpr std::uint64_t max_part = std::uint64_t{1} << 20;
+  const ManifestEntry& entry = entry_of(path, manifest);
+  const InputFile file = open_checked(path, entry);
+  Digest digest;
+  std::vector<std::byte> part;
+  for (std::uint64_t at = 0; at < file.size(); at += part.size()) {
+    part.resize(std::min(max_part, file.size() - at));
+    file.read(at, part);
+    digest.update(part);
+  }
+  check_hash(path, digest, entry);
 }
 
 CheckpointState read_state(const CheckpointFolder& folder, const Manifest& manifest) {
@@ -120,6 +150,20 @@ Checkpoint read_checkpoint(const Path& path) {
             .state = std::move(state),
             .model = read_tensors(folder.model(), manifest),
             .optimizer = read_tensors(folder.optimizer(), manifest)};
+  } catch (const FileError& error) {
+    check_permitted(error);
+    throw;
+  }
+}
+
+CheckpointState check_checkpoint(const Path& path) {
+  try {
+    const CheckpointFolder folder{path};
+    const Manifest manifest = read_manifest(folder);
+    CheckpointState state = read_state(folder, manifest);
+    check_file(folder.model(), manifest);
+    check_file(folder.optimizer(), manifest);
+    return state;
   } catch (const FileError& error) {
     check_permitted(error);
     throw;

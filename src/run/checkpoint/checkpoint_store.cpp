@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/files/temporary_name.h"
+#include "core/message.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/checkpoint_folder.h"
 
@@ -38,8 +41,8 @@ class Removals {
   void attempt(const std::function<void()>& removal) {
     try {
       removal();
-    } catch (const Error& error) {
-      if (first_failure_.empty()) first_failure_ = error.what();
+    } catch (...) {
+      if (first_failure_.empty()) first_failure_ = as_error(std::current_exception()).what();
     }
   }
   const std::string& first_failure() const { return first_failure_; }
@@ -57,49 +60,84 @@ void remove_leftovers(const Path& folder, Removals& removals) {
   }
 }
 
-/// Removes checkpoints up to `step`, except the latest `keep`, that of `best_step`, and the latest one that
-/// is `needed`, of which none is set aside.
-void remove_earlier(const Path& folder, std::uint64_t step, int keep, std::uint64_t best_step,
-                    const StepFilter& needed, Removals& removals) {
+/// Checkpoints up to `step`, those of later steps first, except the latest `keep`, that of `best_step`, and
+/// the latest one that is `needed`, of which none is set aside.
+std::vector<CheckpointEntry> superfluous(const Path& folder, std::uint64_t step, int keep,
+                                         std::uint64_t best_step, const StepFilter& needed) {
+  std::vector<CheckpointEntry> result;
   std::set<std::uint64_t> kept;
   bool needs = static_cast<bool>(needed);
   for (const CheckpointEntry& entry : checkpoint_entries(folder)) {
     const auto [kind, its_step] = entry.name;
     if (kind == Kind::temporary || its_step > step) continue;
     if (kind == Kind::aside) {
-      removals.attempt([&] { remove_checkpoint(entry); });
+      result.push_back(entry);
       continue;
     }
     const bool is_needed = needs && needed(its_step);
     if (is_needed) needs = false;
     const bool is_wanted = kept.size() < static_cast<std::size_t>(keep) || its_step == best_step || is_needed;
     if (is_wanted && kept.insert(its_step).second) continue;
-    removals.attempt([&] { remove_checkpoint(entry); });
+    result.push_back(entry);
   }
+  return result;
 }
 
-/// Makes room for a checkpoint of `step`: removes those before the newest good one of an earlier step, except
-/// that of `best_step`, and the latest one that is `needed` unless the newest is. Returns whether there were
-/// any. Does nothing if the newest good one is not known for certain.
-bool make_room(const Path& folder, std::uint64_t step, std::uint64_t best_step, const StepFilter& needed,
-               Removals& removals) {
+/// Same as newest_good_checkpoint, with the result of `load` for its path.
+template <class Load>
+auto newest_good(const Path& folder, const Load& load,
+                 const std::function<void(const Path&, const std::string&)>& rejected,
+                 const StepFilter& wanted) -> std::optional<decltype(load(folder))> {
+  for (const Path& checkpoint : list_checkpoints(folder)) {
+    if (wanted && !wanted(parse_checkpoint_name(checkpoint.filename().string())->step)) continue;
+    try {
+      return load(checkpoint);
+    } catch (const NewerFormat&) {
+      throw;
+    } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
+      rejected(checkpoint, error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+/// Makes room for `contents`: removes checkpoints before the newest good one of an earlier step, the oldest
+/// first, until as many bytes are free. Spares that of `best_step`, and the latest one that is `needed`
+/// unless the newest is. Returns whether it removed any. Does nothing if the newest good one is not known for
+/// certain.
+bool make_room(const Path& folder, const CheckpointContents& contents, std::uint64_t best_step,
+               const StepFilter& needed, Removals& removals) {
+  const std::uint64_t step = contents.state.step;
+  std::uint64_t bytes = 0;
+  for (const NamedTensor& tensor : contents.model) bytes += tensor.bytes().size();
+  for (const NamedTensor& tensor : contents.optimizer) bytes += tensor.bytes().size();
   bool removed = false;
   removals.attempt([&] {
-    const std::size_t before = checkpoint_entries(folder).size();
+    // Reading a checkpoint takes long, and a run that is stopped tries again once a second.
+    if (step == 0 || superfluous(folder, step - 1, 1, best_step, needed).empty()) return;
     // One of this step may lack a name that survives a crash, as its write may have failed just now.
-    const auto newest = newest_good_checkpoint(
-        folder, [](const Path&, const std::string&) {}, [&](std::uint64_t other) { return other < step; });
-    if (!newest || newest->state.step == 0) return;
+    const auto newest = newest_good(
+        folder, check_checkpoint, [](const Path&, const std::string&) {},
+        [&](std::uint64_t other) { return other < step; });
+    if (!newest || newest->step == 0) return;
     sync_folder(folder);
-    const std::uint64_t kept = newest->state.step;
-    remove_earlier(folder, kept - 1, 0, best_step, needed && !needed(kept) ? needed : StepFilter(), removals);
-    removed = checkpoint_entries(folder).size() < before;
+    const std::uint64_t kept = newest->step;
+    const auto earlier =
+        superfluous(folder, kept - 1, 0, best_step, needed && !needed(kept) ? needed : StepFilter());
+    for (const CheckpointEntry& entry : std::views::reverse(earlier)) {
+      removals.attempt([&] {
+        remove_checkpoint(entry);
+        removed = true;
+      });
+      std::uint64_t available = 0;
+      if (removed && (files().free_space(folder, available) != 0 || available >= bytes)) return;
+    }
   });
   return removed;
 }
 
-/// Bytes of checkpoints that check_checkpoint_space counts. A link's target may be a checkpoint of another
-/// run.
+/// Bytes in `folder` that check_checkpoint_space counts as room although they are not free.
 std::uint64_t reusable_bytes(const Path& folder, std::uint64_t step, std::uint64_t best_step) {
   std::uint64_t bytes = 0;
   std::vector<std::string> folders;
@@ -157,18 +195,7 @@ void write_new(const Path& folder, const CheckpointContents& contents, Removals&
 std::optional<Checkpoint> newest_good_checkpoint(
     const Path& folder, const std::function<void(const Path&, const std::string&)>& rejected,
     const StepFilter& wanted) {
-  for (const Path& checkpoint : list_checkpoints(folder)) {
-    if (wanted && !wanted(parse_checkpoint_name(checkpoint.filename().string())->step)) continue;
-    try {
-      return read_checkpoint(checkpoint);
-    } catch (const NewerFormat&) {
-      throw;
-    } catch (const Error& error) {
-      if (error.category() != Category::data) throw;
-      rejected(checkpoint, error.what());
-    }
-  }
-  return std::nullopt;
+  return newest_good(folder, read_checkpoint, rejected, wanted);
 }
 
 CheckpointStore::CheckpointStore(Path folder, int keep)
@@ -179,14 +206,19 @@ std::string CheckpointStore::write(const CheckpointContents& contents, std::uint
   Removals removals;
   make_folder(folder_);
   removals.attempt([&] { remove_leftovers(folder_, removals); });
-  const std::uint64_t step = contents.state.step;
-  try {
-    write_new(folder_, contents, removals);
-  } catch (const FileError& error) {
-    if (!error.lacks_room() || !make_room(folder_, step, best_step, needed, removals)) throw;
-    write_new(folder_, contents, removals);
+  for (bool written = false; !written;) {
+    try {
+      write_new(folder_, contents, removals);
+      written = true;
+    } catch (const FileError& error) {
+      if (!error.lacks_room() || !make_room(folder_, contents, best_step, needed, removals)) throw;
+    }
   }
-  removals.attempt([&] { remove_earlier(folder_, step, keep_, best_step, needed, removals); });
+  removals.attempt([&] {
+    for (const auto& entry : superfluous(folder_, contents.state.step, keep_, best_step, needed)) {
+      removals.attempt([&] { remove_checkpoint(entry); });
+    }
+  });
   return removals.first_failure();
 }
 

@@ -24,9 +24,9 @@ std::optional<Checkpoint> newest_good_checkpoint(
     const StepFilter& wanted = {});
 
 /// Throws Error(resource) unless the disk has room for two checkpoints of `bytes` each in `folder`, which
-/// need not exist yet: a new one is written before an old one is removed. Room that checkpoints of the run
-/// take counts if CheckpointStore may remove them for want of it: those up to `step`, from which the run
-/// continues, but for that of `best_step`. So does the room of that of `step`, which is one of the two.
+/// need not exist yet: a new one is written before an old one is removed. Counts as room what is free, what
+/// killed writers left, and what the checkpoints up to `step` take, from which the run continues, except an
+/// earlier one of `best_step`. Targets of symbolic links do not count: they may be of another run.
 void check_checkpoint_space(const std::filesystem::path& folder, std::uint64_t bytes, std::uint64_t step = 0,
                             std::uint64_t best_step = 0);
 
@@ -40,10 +40,11 @@ class CheckpointStore {
 
   /// Writes a checkpoint, which survives a crash of the machine once this returns, and replaces one of the
   /// same step. Then removes all but the latest `keep` up to this step, that of `best_step` (0: none), and
-  /// the latest of a step of `needed`, unless that is empty. If the disk is full, removes all but these two
-  /// and the newest good one first, whatever `keep` is. Throws Error(resource) if the checkpoint was not
-  /// written, FileError if that was for lack of room; the newest good one then stays, and without a lack of
-  /// room all. Returns why some could not be removed, which the next call tries again; empty: nothing failed.
+  /// the latest of a step of `needed`, unless that is empty. If the disk is full, first removes checkpoints
+  /// before the newest good one, except these two, the oldest first and only until there is room, whatever
+  /// `keep` is. Throws Error(resource) if the checkpoint was not written, FileError if that was for lack of
+  /// room; the newest good one then stays, and without a lack of room all. Returns why some could not be
+  /// removed, which the next call tries again; empty: nothing failed.
   std::string write(const CheckpointContents& contents, std::uint64_t best_step,
                     const StepFilter& needed = {}) const;
 

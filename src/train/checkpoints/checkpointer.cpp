@@ -22,9 +22,10 @@
 namespace lockstep {
 namespace {
 
-/// Time for which the last checkpoint of a run that was stopped is tried again while the disk is full.
+/// Time for all attempts to write the last checkpoint of a run that was stopped, while the disk is full.
 /// lockstep-run kills ranks 30 s after it has asked them to stop, and they first finish their step.
 constexpr double seconds_of_attempts = 20.0;
+constexpr double seconds_between_attempts = 1.0;
 
 /// Lets the calling thread run on all cores. It inherits the core to which the trainer's thread is bound.
 void unbind_thread() {
@@ -133,6 +134,7 @@ void Checkpointer::write() {
   contents_ = {.state = facts_, .model = snapshot_.model(), .optimizer = snapshot_.optimizer()};
   contents_.metadata = metadata_of(description_);
   contents_.metadata.insert({{"format", "pt"}, {"producer", "lockstep"}});
+  write_begin_ = steady_seconds();
   const StepFilter needed =
       rolls_back() ? [this](std::uint64_t step) { return is_regular(step); } : StepFilter();
   const InStage in(watch_of(session_.world()), Stage::checkpoint);  // there may be no thread for it
@@ -158,13 +160,18 @@ void Checkpointer::report() {
     failure_.reset();
   } catch (const FileError& error) {
     failure_ = as_error(std::current_exception());
-    tries_again_ = is_last_ && error.lacks_room();
+    // The next attempt may take as long as this one.
+    const double now = steady_seconds();
+    const double next_end = now + seconds_between_attempts + (now - write_begin_);
+    tries_again_ = error.lacks_room() && next_end <= end_of_attempts_;
   } catch (...) {
     failure_ = as_error(std::current_exception());
   }
   if (failure_ && is_repeated) return;  // the first attempt is reported, and finish() throws the last failure
   if (failure_) report.failure = failure_->what();
-  if (tries_again_) report.failure += fmt::format("; it is tried again for {:.0f} s", seconds_of_attempts);
+  if (tries_again_) {
+    report.failure += fmt::format("; it is tried again for up to {:.0f} s", seconds_of_attempts);
+  }
   if (hooks_.on_event) hooks_.on_event(report);
 }
 
@@ -248,18 +255,17 @@ std::string Checkpointer::roll_back(std::uint64_t step, const std::string& reaso
 }
 
 void Checkpointer::finish() {
-  is_last_ = true;
+  end_of_attempts_ = steady_seconds() + seconds_of_attempts;
   complete();
   session_.world().agree([&] {
-    const double end = steady_seconds() + seconds_of_attempts;
-    while (tries_again_ && steady_seconds() < end) {
-      std::this_thread::sleep_for(std::chrono::seconds(1));
+    while (tries_again_) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(seconds_between_attempts));
       pending_ = CheckpointReport{.step = last_step_};
       write();
       writing_.wait();
       report();
     }
-    is_last_ = false;
+    end_of_attempts_ = 0.0;
     if (!failure_) return;
     const auto earlier = list_checkpoints(store_.folder());
     throw Error(failure_->category(),

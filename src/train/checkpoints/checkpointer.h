@@ -41,8 +41,9 @@ class Checkpointer {
   /// Waits until the last checkpoint is on disk, or has failed. Collective.
   void complete();
   /// Same as complete(), after begin() at the end of a run that was stopped. If the disk is full, tries again
-  /// once a second for 20 s. If that checkpoint has failed, throws an error of its category on all ranks,
-  /// which also names the one before it. Collective.
+  /// once a second, unless an attempt as long as the last one would end more than 20 s after this call. If
+  /// that checkpoint has failed, throws an error of its category on all ranks, which also names the one
+  /// before it. Collective.
   void finish();
   /// Sets checkpoints of later steps aside, which a run that was resumed makes again. Returns, on rank 0,
   /// sentences about them for the user. Collective.
@@ -87,7 +88,8 @@ class Checkpointer {
   std::uint64_t last_step_;       ///< of the last checkpoint, or of the beginning
   std::uint64_t last_evaluated_;  ///< Progress::evaluated of the same
   std::optional<Error> failure_;  ///< why the last checkpoint could not be written
-  bool is_last_ = false;          ///< whether the run is stopped once this checkpoint is written
+  double write_begin_ = 0.0;      ///< of the last attempt to write a checkpoint
+  double end_of_attempts_ = 0.0;  ///< within finish(): attempts end before this time; else 0
   bool tries_again_ = false;      ///< whether finish() writes it again, as the disk was full
 };
 

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <memory>
+#include <new>
+#include <string>
+#include <vector>
 
 #include "core/files/folder.h"
 #include "run/checkpoint/checkpoint_store.h"
@@ -198,7 +202,13 @@ TEST(CheckpointFaults, AFullDiskLeavesTheEarlierCheckpoint) {
   EXPECT_LT(full, 80U);
 }
 
-/// They make room, but for the newest good one and that of the best epoch.
+void expect_steps(std::initializer_list<std::uint64_t> steps) {
+  std::vector<std::string> names;
+  for (const std::uint64_t step : steps) names.push_back(checkpoint_name(step));
+  EXPECT_EQ(list_folder("/run/checkpoints"), names);
+}
+
+/// They make room, but for the newest good one and that of the best epoch, and no more than it takes.
 TEST(CheckpointFaults, OnAFullDiskTheOldestMakeWay) {
   TestFiles disk;
   const ScopedFiles replaced(disk);
@@ -206,21 +216,53 @@ TEST(CheckpointFaults, OnAFullDiskTheOldestMakeWay) {
   const auto add = [&](std::uint64_t step, std::uint64_t best_step) {
     EXPECT_EQ(store.write(SmallCheckpoint(step, rows).contents(), best_step), "");
   };
-  const auto expect_steps = [](std::initializer_list<std::uint64_t> steps) {
-    std::vector<std::string> names;
-    for (const std::uint64_t step : steps) names.push_back(checkpoint_name(step));
-    EXPECT_EQ(list_folder("/run/checkpoints"), names);
-  };
   for (const std::uint64_t step : {1, 2, 3, 4}) add(step, 2);
   disk.limit(disk.used() + 100);
   add(5, 2);
-  expect_steps({2, 4, 5});
+  expect_steps({2, 3, 4, 5});
   disk.put("/run/checkpoints/step-00000005/state.json", "damaged");
   disk.limit(disk.used() + 100);
-  expect_error(Category::resource, {"No space left on device"}, [&] { add(6, 2); });
-  expect_steps({2, 4, 5});
-  add(6, 0);
-  expect_steps({4, 5, 6});
+  add(6, 2);
+  expect_steps({2, 4, 5, 6});
+  const std::string file = "/run/checkpoints/step-00000006/optimizer.safetensors";
+  std::string flipped = disk.contents(file);
+  flipped.back() ^= 1;
+  disk.put(file, flipped);
+  expect_error(Category::resource, {"No space left on device"}, [&] { add(7, 2); });
+  expect_steps({2, 4, 5, 6});
+  add(7, 0);
+  expect_steps({4, 5, 6, 7});
+}
+
+/// Even if all that may make way is not enough, the newest one stays, and one that a rollback needs.
+TEST(CheckpointFaults, OnADiskThatStaysFullTheNewestAndTheNeededStay) {
+  TestFiles disk;
+  const ScopedFiles replaced(disk);
+  const CheckpointStore store("/run/checkpoints", 9);
+  const auto add = [&](std::uint64_t step) {
+    EXPECT_EQ(store.write(SmallCheckpoint(step, rows).contents(), step,
+                          [](std::uint64_t its_step) { return its_step % 3 == 0; }),
+              "");
+  };
+  const auto expect_full = [&](std::uint64_t step) {
+    disk.limit(0);
+    expect_error(Category::resource, {"No space left on device"}, [&] { add(step); });
+    disk.limit(~std::uint64_t{0});
+  };
+  for (const std::uint64_t step : {1, 2, 3, 4, 5}) add(step);
+  disk.fail([](const FileCall& call) {
+    if (call.path == "/run/checkpoints/step-00000005/model.safetensors") throw std::bad_alloc();
+    return 0;
+  });
+  expect_full(6);
+  expect_steps({1, 2, 3, 4, 5});
+  disk.fail();
+  expect_full(6);
+  expect_steps({3, 5});
+  EXPECT_EQ(step_to_resume_from(), 5U);
+  add(6);
+  expect_full(7);
+  expect_steps({6});
 }
 
 TEST(CheckpointFaults, ADiskThatReturnsOtherBytesIsFoundWhileTheEarlierOneIsThere) {
