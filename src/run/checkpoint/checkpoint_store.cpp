@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -125,9 +124,9 @@ bool make_room(const Path& folder, const CheckpointContents& contents, std::uint
     const std::uint64_t kept = newest->step;
     const auto earlier =
         superfluous(folder, kept - 1, 0, best_step, needed && !needed(kept) ? needed : StepFilter());
-    for (const CheckpointEntry& entry : std::views::reverse(earlier)) {
+    for (auto entry = earlier.rbegin(); entry != earlier.rend(); ++entry) {
       removals.attempt([&] {
-        remove_checkpoint(entry);
+        remove_checkpoint(*entry);
         removed = true;
       });
       std::uint64_t available = 0;
