@@ -45,7 +45,7 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
 struct UnreadableSample {
   std::uint64_t sample = 0;
   std::string reason;
-  bool is_read = false;  ///< whether only its outputs are at fault
+  bool is_not_finite = false;  ///< whether it was read, but its outputs are not finite
 };
 
 /// Outputs of the network for consecutive samples of a data set.

@@ -37,7 +37,7 @@ class Trainer : public RunHooks {
   /// among them. Before write_checkpoints, resume and save.
   void describe(RunFacts facts);
   /// Throws Error(resource) on all ranks unless the disk has room for two checkpoints in `folder`, which need
-  /// not exist yet. After resume(), those of its checkpoints that may be replaced count as room.
+  /// not exist yet. After resume(), old checkpoints that may be replaced count as free space.
   /// write_checkpoints checks it, too. Collective.
   void check_checkpoint_space(const std::filesystem::path& folder);
   /// Lets fit() write checkpoints to `folder`, which exists: when `options` say so, at the end of each epoch,
@@ -61,8 +61,8 @@ class Trainer : public RunHooks {
   /// not finite (that step changes nothing; with OnNan::skip, after 10 such steps in a row; with
   /// OnNan::rollback, which needs write_checkpoints, after 10 returns without a whole epoch in between), when
   /// an epoch ends with a parameter that is not finite, when the run ends and OnNan::skip or OnNan::rollback
-  /// has left out each of its steps, and when none of an epoch's training samples, or of
-  /// the test samples, can be read.
+  /// has left out each of its steps, and when none of an epoch's training samples, or of the test samples,
+  /// can be read.
   void fit();
   /// Whether neither steps nor evaluations remain.
   bool done() const;

@@ -51,8 +51,8 @@ class MpirunOptions {
     std::string name;
     int slots = 0;
   };
-  /// Hosts that --hosts, --host and the files of --hostfile name, in their order, without those of slots=0;
-  /// empty: the own host, or a scheduler's. Without a number, --host has one slot per mention.
+  /// Hosts that --hosts, --host and the files of --hostfile name, in their order. Hosts with slots=0 are left
+  /// out. Empty: this host, or the hosts of a scheduler. Without a number, --host has one slot per mention.
   std::vector<Host> hosts() const;
   /// Throws Error(usage) for a file of hosts that cannot be read, has a wrong word or names no host, as
   /// mpirun, silenced, does not say so, and for --hosts with a wrong number of slots. Replaces a pipe, which

@@ -71,7 +71,7 @@ std::vector<UnreadableSample> with_not_finite(std::span<const UnreadableSample> 
                          .reason = fmt::format("{}: the outputs of the network are not finite: check the "
                                                "sample and the model",
                                                dataset.sample_name(id)),
-                         .is_read = true});
+                         .is_not_finite = true});
     }
   }
   return samples;

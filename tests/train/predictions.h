@@ -42,8 +42,8 @@ struct Predicted {
       samples += block.samples;
       ++blocks;
       values.insert(values.end(), block.values.begin(), block.values.end());
-      for (const auto& [sample, reason, is_read] : block.unreadable) {
-        EXPECT_FALSE(is_read) << reason;
+      for (const auto& [sample, reason, is_not_finite] : block.unreadable) {
+        EXPECT_FALSE(is_not_finite) << reason;
         EXPECT_TRUE(sample >= block.first && sample < block.first + block.samples);
         unreadable.push_back(sample);
         reasons.push_back(reason);

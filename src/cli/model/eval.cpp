@@ -96,8 +96,8 @@ OptionSet option_set(EvalOptions& options) {
   OptionSet set(
       "lockstep eval [options] MODEL | --checkpoint RUN",
       "Measures loss and accuracy of a saved model. Each sample is evaluated once, by one of the "
-      "ranks. Network, data set, preparation of the samples and bf16 arithmetic are those of the training, "
-      "which the model contains, unless options change them. Classes are matched by their names.");
+      "ranks. The model file names the network, the data set and the preparation of the samples, and whether "
+      "the training computed in bf16; options override them. Classes are matched by their names.");
   set.optional_positional("MODEL",
                           "model file; a checkpoint; or a run directory, of which it is the best model, else "
                           "the final one, else the newest checkpoint",
@@ -147,7 +147,7 @@ struct NotFinite {
 
   void add(const OutputBlock& block) {
     for (const UnreadableSample& sample : block.unreadable) {
-      if (sample.is_read && samples++ == 0) first = sample.reason;
+      if (sample.is_not_finite && samples++ == 0) first = sample.reason;
     }
   }
   /// Throws Error(data) if there is one, or if the loss is not finite.

@@ -47,8 +47,8 @@ SavedModel open_model(const std::filesystem::path& path, bool warns);
 SavedModel open_checkpoint_model(const std::filesystem::path& path, bool warns);
 
 /// Values that the model implies for options of its data and input. If another data set is given, those of
-/// the data are left out; other images then have the size of the input, if the model is one of images. Batch
-/// and bf16 arithmetic are those of the training, too, whose numbers an evaluation then repeats.
+/// the data are left out; other images then have the size of the input, if the model is one of images. The
+/// batch size and bf16 are implied too, so that an evaluation repeats the numbers of the training.
 std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::Given& given);
 
 /// Builds the network of the model: the one that it describes, for samples of `shape` if it takes them, else

@@ -229,7 +229,7 @@ int print_predictions(World& world, const PredictOptions& options, const OptionS
   }
   const Dataset& dataset = named.samples ? *named.samples : data.samples();
   std::uint64_t unreadable = named.unreadable.size();
-  bool is_read = false;  // some sample whose outputs are not finite
+  bool some_not_finite = false;  // among the outputs
   std::unique_ptr<Network> network;
   std::unique_ptr<PredictionPrinter> printer;
   world.agree([&] {
@@ -252,13 +252,13 @@ int print_predictions(World& world, const PredictOptions& options, const OptionS
             unreadable += block.unreadable.size();
             for (const UnreadableSample& sample : block.unreadable) {
               print_warning(sample.reason);
-              is_read = is_read || sample.is_read;
+              some_not_finite = some_not_finite || sample.is_not_finite;
             }
           });
   world.agree([&] {
     if (unreadable == 0) return;
     throw Error(Category::data, fmt::format("{} of {} inputs could not be {}", unreadable, inputs,
-                                            is_read ? "predicted" : "read"));
+                                            some_not_finite ? "predicted" : "read"));
   });
   return 0;
 }

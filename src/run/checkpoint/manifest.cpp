@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view first_line = "lockstep checkpoint 1\n";
 constexpr std::string_view first_words = first_line.substr(0, first_line.size() - 2);
-constexpr std::uint64_t known_format = 1;
+constexpr std::uint64_t known_format = first_line[first_words.size()] - '0';
 constexpr std::string_view hash_prefix = "xxh3:";
 constexpr std::size_t hash_digits = 32;
 

@@ -223,8 +223,9 @@ void add_band(const BlockedConvWeights& task, const Gathered& gathered, std::siz
   }
 }
 
-/// Pixels to prefetch while factors [first, first + count) are added: those of the next factors, or of these
-/// factors in the next stretch. None if a factor's pixels do not lie side by side in memory.
+/// Pixels to prefetch while factors [first, first + count) are added: the next factors' pixels of this
+/// stretch, or these factors' pixels of the next stretch. None if a factor's pixels do not lie side by side
+/// in memory.
 Upcoming upcoming_factors(const BlockedConvWeights& task, const TapPixels& where, int first, int count,
                           int stretch_pixels) {
   const bool side_by_side = task.tap_count == 1 && task.factor_step == 1 && where.inside;
