@@ -81,6 +81,8 @@ class Executors {
 
   /// Runs task(stream) on every stream; returns when all have returned.
   void run(const std::function<void(std::size_t)>& task) {
+    const ThreadState caller;  // whatever it has done since the device was made
+    flush_denormals_to_zero();
     task_ = &task;
     started_.advance();
     task(0);
@@ -138,14 +140,13 @@ class CpuProgram : public Program {
         activities_(activities),
         recording_(std::move(recording)),
         done_(static_cast<std::size_t>(recording_.events)),
-        seconds_(recording_.streams.size()),
-        task_([this](std::size_t stream) { run_stream(stream); }) {}
+        seconds_(recording_.streams.size()) {}
 
   void run() override {
     ++round_;
     failed_ = false;
     failure_ = nullptr;
-    executors_.run(task_);
+    executors_.run([this](std::size_t stream) { run_stream(stream); });
     if (failure_) {
       std::rethrow_exception(failure_);
     }
@@ -201,7 +202,6 @@ class CpuProgram : public Program {
   Recording recording_;
   std::vector<AwaitedCounter> done_;  ///< runs in which each event has happened
   std::vector<StreamSeconds> seconds_;
-  std::function<void(std::size_t)> task_;
   std::uint32_t round_ = 0;
   std::atomic<bool> failed_{false};
   std::mutex mutex_;

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <cstdint>
 #include <memory>
 
@@ -49,6 +50,15 @@ Cores find_cores() {
   return cores;
 }
 
+/// What a thread was like before the first of its ThreadStates.
+struct Before {
+  int states = 0;  ///< that exist now
+  bool bound = false;
+  cpu_set_t processors{};
+  std::fenv_t arithmetic{};  ///< includes the control bits of MXCSR (x86) and FPCR (ARM)
+};
+thread_local Before before;
+
 /// Cores of a rank. If the launcher bound it to some, these are its own.
 CoreRange own_part(const Cores& cores, int local_rank, int local_size) {
   const auto count = static_cast<int>(cores.processors.size());
@@ -69,16 +79,16 @@ std::vector<int> processors_for_executors(int threads, int local_rank, int local
   return {first, first + threads};
 }
 
-// The floating-point environment includes the control bits of MXCSR (x86) and FPCR (ARM).
-ThreadState::ThreadState() : bound_(sched_getaffinity(0, sizeof processors_, &processors_) == 0) {
-  std::fegetenv(&arithmetic_);
+ThreadState::ThreadState() {
+  if (before.states++ > 0) return;
+  before.bound = sched_getaffinity(0, sizeof before.processors, &before.processors) == 0;
+  std::fegetenv(&before.arithmetic);
 }
 
 ThreadState::~ThreadState() {
-  if (bound_) {
-    sched_setaffinity(0, sizeof processors_, &processors_);
-  }
-  std::fesetenv(&arithmetic_);
+  if (--before.states > 0) return;
+  if (before.bound) sched_setaffinity(0, sizeof before.processors, &before.processors);
+  std::fesetenv(&before.arithmetic);
 }
 
 void pin_this_thread(int processor) {

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <sched.h>
-
-#include <cfenv>
 #include <vector>
 
 namespace lockstep {
@@ -12,19 +9,14 @@ namespace lockstep {
 /// threads, and nothing is to be pinned.
 std::vector<int> processors_for_executors(int threads, int local_rank, int local_size);
 
-/// Saves the calling thread's binding to cores and its treatment of denormals, and restores them when
-/// destroyed, on the same thread.
+/// Saves the calling thread's binding to cores and its treatment of denormals. They are restored when the
+/// last of these objects of the thread is destroyed, on that thread and in any order.
 class ThreadState {
  public:
   ThreadState();
   ~ThreadState();
   ThreadState(const ThreadState&) = delete;
   ThreadState& operator=(const ThreadState&) = delete;
-
- private:
-  cpu_set_t processors_{};
-  bool bound_ = false;
-  std::fenv_t arithmetic_{};
 };
 
 /// Binds the calling thread to one logical processor. On failure the thread stays unbound.
