@@ -91,7 +91,7 @@ RunSurvey RunFolder::survey() const {
 
 void RunFolder::check_unused() const {
   const RunSurvey found = survey();
-  if (!found.used && found.checkpoints.empty()) return;
+  if (!found.used && found.checkpoints.empty()) return check_manifests(checkpoints());
   throw Error(Category::usage,
               found.used
                   ? fmt::format("{0} already holds a run (metrics.jsonl); continue it with --resume {0}, or "

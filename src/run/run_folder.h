@@ -67,7 +67,8 @@ class RunFolder {
 
   /// Throws as list_folder and file_kind do.
   RunSurvey survey() const;
-  /// Throws Error(usage) if a new run cannot begin here, as the folder holds a record or checkpoints.
+  /// Throws Error(usage) if a new run cannot begin here, as the folder holds a record or checkpoints; as
+  /// check_manifests does, if their MANIFESTs are missing.
   void check_unused() const;
 
   /// Locks the folder, which exists, for the life of this object, unless it has done so already. `holder`:
