@@ -82,11 +82,8 @@ std::string cuda_version_text(int version) {
 }
 
 Obstacle obstacle(const Probe& found) {
-  using Check = Obstacle (*)(const Probe&);
-  for (const Check check :
-       {Check{build_obstacle}, Check{driver_obstacle}, Check{gpu_obstacle}, Check{cudnn_obstacle}}) {
-    Obstacle first = check(found);
-    if (!first.reason.empty()) return first;
+  for (const auto check : {build_obstacle, driver_obstacle, gpu_obstacle, cudnn_obstacle}) {
+    if (Obstacle first = check(found)) return first;
   }
   return {};
 }

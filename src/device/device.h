@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <utility>
 
 namespace lockstep {
 
@@ -85,37 +84,6 @@ class Buffer {
   std::size_t bytes_ = 0;
 };
 
-/// Memory of a device that the host fills in each run of a program, if possible while the stream still
-/// computes with the previous contents.
-class Upload {
- public:
-  /// Called on the host in each run. Returns what to copy: memory from allocate_host, which must not change
-  /// until the next call, or until wait() has returned. May throw; the run then ends with this exception.
-  using Source = std::function<std::span<const std::byte>()>;
-
-  explicit Upload(Buffer memory) : memory_(std::move(memory)) {}
-  virtual ~Upload() = default;
-  Upload(const Upload&) = delete;
-  Upload& operator=(const Upload&) = delete;
-
-  std::byte* data() const { return memory_.data(); }
-  /// Records copying what `source` returns to the beginning of the memory. Later work of the stream starts
-  /// after the copy. CPU: `source` is called after all earlier work of the stream, like Stream::call. CUDA:
-  /// it is called, and the copy made, beside earlier work of the stream, except the work before the last
-  /// release; CUDA graphs end and begin here.
-  virtual void fill(Stream& stream, Source source) = 0;
-  /// Records the end of the use of the memory: later work of the stream must not access it before the next
-  /// fill. Once after each fill.
-  virtual void release(Stream& stream) = 0;
-  /// Waits until nothing is copied from the host's memory any more. Not while recording.
-  virtual void wait() = 0;
-  /// Total seconds for which the stream has waited for copies and their sources, in completed runs only.
-  virtual double waited() const = 0;
-
- private:
-  Buffer memory_;
-};
-
 /// A processor with its memory. Methods are called on the thread that made it.
 class Device {
  public:
@@ -134,8 +102,6 @@ class Device {
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   /// Records a copy in the stream's order. Memory of the host must come from allocate_host or mirror.
   virtual void copy(Stream& stream, void* to, const void* from, std::size_t bytes) = 0;
-  /// Memory of this device for fills by one of its streams; CUDA: by the first one.
-  virtual std::unique_ptr<Upload> make_upload(std::size_t bytes);
   virtual std::span<Stream* const> streams() = 0;
   /// Work of the streams at this moment, if the host knows it. Safe from any thread.
   virtual DeviceActivity activity() const { return {}; }

@@ -26,18 +26,14 @@ class FailingGpu : public testing::TestWithParam<bool> {
   static bool fails(const std::string& function, cudaError_t code, int later, const std::string& text) {
     const std::string before = fake_cuda::live_objects();
     fake_cuda::fail(function, code, later);
-    try {
-      train();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.category(), Category::resource) << error.what();
-      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-      EXPECT_EQ(std::string(error.what()).find("GPU 0: "), 0U) << error.what();
-      fake_cuda::recover();
-      EXPECT_EQ(fake_cuda::live_objects(), before) << function << ", call " << later;
-      return !HasFailure();  // another error may come in every call
-    }
+    const auto error = error_of(train);
     fake_cuda::recover();
-    return false;
+    if (!error) return false;
+    EXPECT_EQ(error->category(), Category::resource) << error->what();
+    test::expect_holds(error->what(), text);
+    EXPECT_TRUE(std::string(error->what()).starts_with("GPU 0: ")) << error->what();
+    EXPECT_EQ(fake_cuda::live_objects(), before) << function << ", call " << later;
+    return !HasFailure();  // another error may come in every call
   }
 };
 INSTANTIATE_TEST_SUITE_P(Graphs, FailingGpu, testing::Bool(),

@@ -65,8 +65,7 @@ void close(fake::Machine& all, const std::shared_ptr<fake::Capture>& capture) {
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   return fake::call_on(stream, "cudaStreamBeginCapture", [&](auto& all, auto&, auto& state) {
     if (state.capture) return cudaErrorIllegalState;
-    state.capture = std::make_shared<fake::Capture>(
-        fake::Capture{.origin = stream, .mode = mode, .thread = std::this_thread::get_id()});
+    state.capture = std::make_shared<fake::Capture>(fake::Capture{.origin = stream, .mode = mode});
     all.captures.insert(state.capture);
     return cudaSuccess;
   });
@@ -80,9 +79,6 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     if (capture->origin != stream) {
       capture->invalid = true;
       return cudaErrorStreamCaptureUnmatched;
-    }
-    if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id()) {
-      return cudaErrorStreamCaptureWrongThread;
     }
     const bool joined = is_joined(capture->nodes, state.ends);
     close(all, capture);

@@ -52,9 +52,6 @@ cudaError_t Machine::refuse_in_strict_captures() {
   cudaError_t code = cudaSuccess;
   for (const auto& capture : captures) {
     if (capture->mode == cudaStreamCaptureModeRelaxed) continue;
-    if (capture->mode == cudaStreamCaptureModeThreadLocal && capture->thread != std::this_thread::get_id()) {
-      continue;
-    }
     capture->invalid = true;
     code = cudaErrorStreamCaptureUnsupported;
   }

@@ -67,7 +67,6 @@ struct Node {
 struct Capture {
   cudaStream_t origin = nullptr;
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
-  std::thread::id thread = {};
   std::vector<Node> nodes = {};
   bool invalid = false, ended = false;
 };

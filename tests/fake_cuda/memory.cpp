@@ -190,14 +190,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   return fake::call_on(stream, "cudaMemcpyAsync", [&](auto& all, auto& lock, auto& state) {
     const auto to_kind = all.check_range("cudaMemcpyAsync", to, bytes);
     const auto from_kind = all.check_range("cudaMemcpyAsync", from, bytes);
-    const auto is_device = [](const auto& each) { return each == fake::Kind::device; };
-    const bool to_device = is_device(to_kind), from_device = is_device(from_kind);
-    if (kind != cudaMemcpyDefault &&
-        kind != (to_device     ? from_device ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice
-                 : from_device ? cudaMemcpyDeviceToHost
-                               : cudaMemcpyHostToHost)) {
+    if (kind == cudaMemcpyHostToDevice && (to_kind != fake::Kind::device || from_kind == fake::Kind::device))
       return cudaErrorInvalidValue;
-    }
     fake::Work copy{"copy", [=] { std::memmove(to, from, bytes); }};
     if (to_kind) copy.memory.push_back(all.allocation_of(to)->first);
     if (from_kind) copy.memory.push_back(all.allocation_of(from)->first);

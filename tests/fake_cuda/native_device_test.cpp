@@ -231,7 +231,7 @@ void use_device(bool graphs) {
   Stream& stream = *device->streams()[0];
   CudaStream& side = communication_stream(*device);
   const Buffer memory = device->allocate(64), pinned = device->allocate_host(64);
-  const std::unique_ptr<Upload> upload = device->make_upload(64);
+  const std::unique_ptr<Upload> upload = make_upload(*device, 64);
   KernelTimes times(make_stream_clock());
   const auto program = device->record([&] {
     upload->fill(stream, [&] { return std::span<const std::byte>(pinned.data(), pinned.bytes()); });

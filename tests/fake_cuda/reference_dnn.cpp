@@ -5,12 +5,12 @@
 #include <cstring>
 #include <utility>
 
-#include "core/bfloat16.h"
 #include "device/cuda/native/check.h"
 #include "device/kernel_times.h"
 #include "fake_cuda/grid.h"
 #include "ops/cuda/dnn/plan_file.h"
 #include "ops/cuda/dnn/problems.h"
+#include "ops/cuda/kernels/pack.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -23,25 +23,21 @@ std::size_t size(int a, int b = 1, int c = 1, int d = 1) {
          static_cast<std::size_t>(d);
 }
 
-template <class T>
-Doubles read_as(const void* data, std::size_t count) {
-  const auto* values = static_cast<const T*>(data);
+Doubles read(Type type, const void* data, std::size_t count) {
   Doubles result(count);
-  for (std::size_t i = 0; i < count; ++i) result[i] = static_cast<double>(to_float(values[i]));
+  with_stored(type, [&]<class T>(T /*stored*/) {
+    const auto* const values = static_cast<const T*>(data);
+    for (std::size_t i = 0; i < count; ++i) result[i] = static_cast<double>(to_float(values[i]));
+  });
   return result;
 }
-Doubles read(Type type, const void* data, std::size_t count) {
-  return type == Type::bf16 ? read_as<Bfloat16>(data, count) : read_as<float>(data, count);
-}
 
-template <class T>
-void write_as(const Doubles& values, void* data) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    static_cast<T*>(data)[i] = from_float<T>(static_cast<float>(values[i]));
-  }
-}
 void write(Type type, const Doubles& values, void* data) {
-  type == Type::bf16 ? write_as<Bfloat16>(values, data) : write_as<float>(values, data);
+  with_stored(type, [&]<class T>(T /*stored*/) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      static_cast<T*>(data)[i] = from_float<T>(static_cast<float>(values[i]));
+    }
+  });
 }
 
 /// max(value, 0). NaN passes, as in the kernels of this project.

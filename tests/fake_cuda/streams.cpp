@@ -17,14 +17,6 @@ cudaError_t create_stream(const char* function, cudaStream_t* stream, unsigned f
   });
 }
 
-cudaError_t create_event(const char* function, cudaEvent_t* event, bool timing) {
-  return fake::call(function, [&](fake::Machine& all, auto&) {
-    *event = all.new_handle<cudaEvent_t>();
-    all.events[*event].timing = timing;
-    return cudaSuccess;
-  });
-}
-
 /// Waits for an event of a capture, which the stream joins unless it is in it.
 cudaError_t wait_in_capture(fake::StreamState& stream, const fake::EventState& event) {
   if (event.capture->ended || (stream.capture && stream.capture != event.capture)) {
@@ -114,10 +106,12 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
   });
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t* event) { return create_event("cudaEventCreate", event, true); }
-
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  return create_event("cudaEventCreateWithFlags", event, (flags & cudaEventDisableTiming) == 0);
+  return fake::call("cudaEventCreateWithFlags", [&](fake::Machine& all, auto&) {
+    *event = all.new_handle<cudaEvent_t>();
+    all.events[*event].timing = (flags & cudaEventDisableTiming) == 0;
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -140,16 +134,6 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     what->nodes = state->ends;
     what->task = state->capture ? nullptr : state->last;
     return cudaSuccess;
-  });
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return fake::call_on(event, "cudaEventSynchronize", [&](auto& all, auto& lock, auto& what) {
-    if (what.capture) {
-      what.capture->invalid = true;
-      return cudaErrorCapturedEvent;
-    }
-    return what.task ? all.run(lock, what.task) : cudaSuccess;
   });
 }
 

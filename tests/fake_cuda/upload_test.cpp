@@ -68,7 +68,7 @@ class UploadOnFakeCuda : public testing::TestWithParam<bool> {
   std::unique_ptr<Device> device = make_cuda_device(0, GetParam());
   Stream& stream = *device->streams()[0];
   Buffer block = device->allocate_host(8);
-  std::unique_ptr<Upload> upload = device->make_upload(8);
+  std::unique_ptr<Upload> upload = make_upload(*device, 8);
 };
 INSTANTIATE_TEST_SUITE_P(Graphs, UploadOnFakeCuda, testing::Bool(),
                          [](const auto& with) { return with.param ? "on" : "off"; });

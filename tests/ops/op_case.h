@@ -263,11 +263,9 @@ inline std::vector<OpCase> op_cases() {
     cases.push_back(
         conv_case("Channels" + std::to_string(channels), {channels, 6, 6}, channels, {.relu = true}));
   }
-  for (const std::vector<OpCase>& more : {depthwise_cases(), blocked_cases()}) {
+  for (const std::vector<OpCase>& more : {depthwise_cases(), blocked_cases(), winograd_cases()}) {
     cases.insert(cases.end(), more.begin(), more.end());
   }
-  const std::vector<OpCase> winograd = winograd_cases();
-  cases.insert(cases.end(), winograd.begin(), winograd.end());
   OpCase larger = conv_case("InputLargerThanRead", {2, 8, 8}, 3, {.kernel = 1});
   larger.node.shape = {3, 6, 5};
   cases.push_back(larger);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/run_op.h"
+#include "ops/op_inputs.h"
 
 namespace lockstep::test {
 namespace {
@@ -42,15 +42,12 @@ void check(const OpCase& op_case, OpInputs& values, std::vector<double>& variabl
 TEST(Reference, GradientsAreFiniteDifferences) {
   for (const OpCase& op_case : op_cases()) {
     OpInputs values = random_inputs(op_case, 2);
-    const Reference reference(op_case.node, values.inputs, values.parameters);
-    Tensors grad_inputs;
-    Parameters grad_parameters;
-    reference.backward(values.parameters, values.grad_output, grad_inputs, grad_parameters);
+    const OpValues results = reference_values(op_case, values);
     for (std::size_t k = 0; k < max_inputs; ++k) {
-      check(op_case, values, values.inputs[k].values, grad_inputs[k].values);
+      check(op_case, values, values.inputs[k].values, results.grad_inputs[k].values);
     }
     for (std::size_t k = 0; k < 2; ++k) {  // running statistics have no gradient
-      check(op_case, values, values.parameters[k], grad_parameters[k]);
+      check(op_case, values, values.parameters[k], results.grad_parameters[k]);
     }
   }
 }

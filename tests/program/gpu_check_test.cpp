@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -39,11 +38,8 @@ class GpuCheck : public testing::Test {
     read_record();
     return outcome;
   }
-  void read_record() {
-    std::ifstream file(folder_ / "out/gpu-check.json");
-    record_ = nlohmann::json::parse(file);
-  }
-  std::string page() const { return contents((folder_ / "out/gpu-check.md").string()); }
+  void read_record() { record_ = nlohmann::json::parse(contents(folder_ / "out/gpu-check.json")); }
+  std::string page() const { return contents(folder_ / "out/gpu-check.md"); }
   std::string packed() const { return run({"tar", "-tzf", (folder_ / "out.tar.gz").string()}).out; }
 
   /// Element of that name; null: none.

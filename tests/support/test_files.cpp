@@ -210,7 +210,7 @@ bool TestFiles::fails(const char* name, const Path& path, bool writes) {
     const std::lock_guard lock(mutex_);
     call.number = ++calls_;
   }
-  const int reason = error_of_(call);
+  const int reason = error_of_ ? error_of_(call) : 0;
   if (reason != 0) errno = reason;
   return reason != 0;
 }

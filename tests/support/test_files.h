@@ -31,19 +31,18 @@ struct FileCall {
 /// root.
 class TestFiles : public FileSystem {
  public:
-  /// Errno with which a call fails; 0: it is passed on.
+  /// Errno with which a call fails; 0: it is passed on, as all are without a function.
   using ErrorOf = std::function<int(const FileCall&)>;
 
   /// An empty disk in memory.
   TestFiles();
   /// Passes calls on to `inner`, unless they fail as with fail().
-  explicit TestFiles(
-      FileSystem& inner, ErrorOf error_of = [](const FileCall&) { return 0; })
+  explicit TestFiles(FileSystem& inner, ErrorOf error_of = {})
       : inner_(&inner), error_of_(std::move(error_of)) {}
 
   /// Counts calls anew, and lets those fail for which `error_of` returns an errno. A call of close that fails
   /// closes the file. drop_cache and free_space always succeed and are not counted.
-  void fail(ErrorOf error_of = [](const FileCall&) { return 0; });
+  void fail(ErrorOf error_of = {});
   /// Number of calls since fail().
   std::uint64_t calls() const { return calls_; }
   /// Whether each pread returns a wrong bit.
@@ -135,7 +134,7 @@ class TestFiles : public FileSystem {
   bool fails(const char* name, int descriptor, bool writes = false);
 
   FileSystem* inner_ = nullptr;  ///< null: the disk in memory
-  ErrorOf error_of_ = [](const FileCall&) { return 0; };
+  ErrorOf error_of_;
   mutable std::mutex mutex_;
   std::uint64_t calls_ = 0;
   std::map<int, Path> open_;

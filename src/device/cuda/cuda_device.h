@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <span>
+#include <utility>
 
 #include "device/cuda/stream_handle.h"
 #include "device/device.h"
@@ -14,9 +17,41 @@ class CudaStream : public Stream {
   virtual StreamHandle handle() const = 0;
 };
 
+/// Memory of a device that the host fills in each run of a program, while the stream still computes with the
+/// previous contents.
+class Upload {
+ public:
+  /// Called on the host in each run. Returns what to copy: memory from allocate_host, which must not change
+  /// until the next call, or until wait() has returned. May throw; the run then ends with this exception.
+  using Source = std::function<std::span<const std::byte>()>;
+
+  explicit Upload(Buffer memory) : memory_(std::move(memory)) {}
+  virtual ~Upload() = default;
+  Upload(const Upload&) = delete;
+  Upload& operator=(const Upload&) = delete;
+
+  std::byte* data() const { return memory_.data(); }
+  /// Records copying what `source` returns to the beginning of the memory. Later work of the stream starts
+  /// after the copy. `source` is called, and the copy made, beside earlier work of the stream, except the
+  /// work before the last release; graphs end and begin here.
+  virtual void fill(Stream& stream, Source source) = 0;
+  /// Records the end of the use of the memory: later work of the stream must not access it before the next
+  /// fill. Once after each fill.
+  virtual void release(Stream& stream) = 0;
+  /// Waits until nothing is copied from the host's memory any more. Not while recording.
+  virtual void wait() = 0;
+  /// Total seconds for which the stream has waited for copies and their sources, in completed runs only.
+  virtual double waited() const = 0;
+
+ private:
+  Buffer memory_;
+};
+
 /// A CUDA device, with the operations that only CUDA code uses.
 class CudaDevice : public Device {
  public:
+  /// Memory of this device for fills by its first stream.
+  virtual std::unique_ptr<Upload> make_upload(std::size_t bytes) = 0;
   /// Stream of highest priority for communication, not among streams(). In a recording, its work first waits
   /// for an event of another stream, and another stream waits for it before the end of the recording and
   /// before calls of the host.
@@ -26,6 +61,7 @@ class CudaDevice : public Device {
 /// The argument must be a stream, or device, of CUDA.
 StreamHandle handle_of(const Stream& stream);
 CudaStream& communication_stream(Device& device);
+std::unique_ptr<Upload> make_upload(Device& device, std::size_t bytes);
 
 /// Device on GPU `local_rank` modulo the number of visible GPUs. `graphs`: whether recordings become CUDA
 /// graphs, instead of being described to the streams anew in each run; `streams`: their number, at least 1.

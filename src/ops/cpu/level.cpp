@@ -114,17 +114,8 @@ Level level_by_name(const std::string& name) {
 }
 
 const char* level_name(Level level) {
-  switch (level) {
-    case Level::avx2:
-      return "avx2";
-    case Level::avx512:
-      return "avx512";
-    case Level::amx:
-      return "amx";
-    case Level::neon:
-      return "neon";
-  }
-  return "unknown";
+  const auto found = std::ranges::find(entries(), level, &Entry::level);
+  return found == entries().end() ? "unknown" : found->name;
 }
 
 }  // namespace lockstep::cpu

@@ -137,13 +137,8 @@ const auto& functions_of(const Kernels& kernels) {
 LOCKSTEP_OPERATIONS(LOCKSTEP_DECLARE_PLAN)
 #undef LOCKSTEP_DECLARE_PLAN
 
-/// Plans softmax and cross-entropy, summed over the samples, and the gradient of the sum with respect to the
-/// logits. `smoothing`: fraction of every target that is spread evenly over the classes (Szegedy et al.,
-/// 2016).
-Loss plan_cross_entropy(Shape logits, float smoothing, Level level);
-
-/// Plans the loss of the options' task, summed over the samples, and the gradient of the sum; see
-/// ops/target_losses.h.
+/// Plans the loss of the options' task, summed over the samples, and the gradient of the sum with respect to
+/// the logits: softmax and cross-entropy, or a loss of ops/target_losses.h.
 Loss plan_loss(Shape logits, const PlanOptions& options, Level level);
 
 /// Copies the group of samples from `first` (a multiple of 16) into lanes; see MicroBatch for the arithmetic.

@@ -20,8 +20,7 @@ struct WidenedOp {
   Op op;
   const ConversionKernels* kernels;
   RoundedWeights weights = {};
-  std::array<Copy, max_inputs> inputs = {}, grad_inputs = {};
-  Copy output = {}, grad_output = {};
+  Copy input = {}, grad_input = {}, output = {}, grad_output = {};
 };
 
 std::size_t pixels_of(const Copy& copy, int samples) {
@@ -29,7 +28,6 @@ std::size_t pixels_of(const Copy& copy, int samples) {
 }
 
 float* widen(const WidenedOp& widened, const StoredMemory& memory, const Copy& copy, const Bfloat16* from) {
-  if (from == nullptr) return nullptr;
   float* to = floats_at(memory.scratch, copy.offset);
   widened.kernels->widen(pixels_of(copy, memory.samples), from, to);
   return to;
@@ -41,17 +39,13 @@ OpMemory without_activations(const WidenedOp& widened, const StoredMemory& memor
                       .parameters = memory.parameters,
                       .grad_parameters = memory.grad_parameters,
                       .saved = memory.saved,
-                      .scratch = memory.scratch,
-                      .ids = memory.ids,
-                      .random = memory.random};
+                      .scratch = memory.scratch};
   return with_rounded_weights(widened.weights, view);
 }
 
 void forward(const WidenedOp& widened, const StoredMemory& memory) {
   OpMemory view = without_activations(widened, memory);
-  for (std::size_t k = 0; k < max_inputs; ++k) {
-    view.inputs[k] = widen(widened, memory, widened.inputs[k], memory.inputs[k]);
-  }
+  view.inputs[0] = widen(widened, memory, widened.input, memory.inputs[0]);
   view.output = floats_at(memory.scratch, widened.output.offset);
   widened.op.forward(view);
   widened.kernels->round(pixels_of(widened.output, memory.samples), view.output, memory.output);
@@ -59,22 +53,15 @@ void forward(const WidenedOp& widened, const StoredMemory& memory) {
 
 void backward(const WidenedOp& widened, const StoredMemory& memory) {
   OpMemory view = without_activations(widened, memory);
-  for (std::size_t k = 0; k < widened.op.backward_reads_inputs; ++k) {
-    view.inputs[k] = widen(widened, memory, widened.inputs[k], memory.inputs[k]);
-  }
-  if (widened.op.backward_reads_output) view.output = widen(widened, memory, widened.output, memory.output);
+  view.inputs[0] = widen(widened, memory, widened.input, memory.inputs[0]);
   view.grad_output = widen(widened, memory, widened.grad_output, memory.grad_output);
-  for (std::size_t k = 0; k < max_inputs; ++k) {
-    if (memory.grad_inputs[k] != nullptr) {
-      view.grad_inputs[k] = floats_at(memory.scratch, widened.grad_inputs[k].offset);
-    }
+  if (memory.grad_inputs[0] != nullptr) {
+    view.grad_inputs[0] = floats_at(memory.scratch, widened.grad_input.offset);
   }
   widened.op.backward(view);
-  for (std::size_t k = 0; k < max_inputs; ++k) {
-    if (memory.grad_inputs[k] == nullptr) continue;
-    const Copy& copy = widened.grad_inputs[k];
-    widened.kernels->round(pixels_of(copy, memory.samples), view.grad_inputs[k], memory.grad_inputs[k]);
-  }
+  if (memory.grad_inputs[0] == nullptr) return;
+  widened.kernels->round(pixels_of(widened.grad_input, memory.samples), view.grad_inputs[0],
+                         memory.grad_inputs[0]);
 }
 
 /// Places the copies behind the operation's own scratch memory.
@@ -85,10 +72,8 @@ void lay_out(const OpRequest& request, WidenedOp& widened) {
     return Copy{shape.size(),
                 layout.add(shape.size() * lanes * static_cast<std::size_t>(groups_of(request.samples)))};
   };
-  for (std::size_t k = 0; k < max_inputs; ++k) {
-    widened.inputs[k] = place(request.inputs[k]);
-    if (request.input_gradient) widened.grad_inputs[k] = place(request.inputs[k]);
-  }
+  widened.input = place(request.inputs[0]);
+  if (request.input_gradient) widened.grad_input = place(request.inputs[0]);
   widened.output = place(request.node.shape);
   if (request.training) widened.grad_output = place(request.node.shape);
   widened.weights = place_rounded_weights(request, layout);
@@ -104,7 +89,6 @@ Op widened(const OpRequest& request, Op op) {
   result.saved_bytes = widened.op.saved_bytes;
   result.scratch_bytes = widened.op.scratch_bytes;
   result.backward_reads_inputs = widened.op.backward_reads_inputs;
-  result.backward_reads_output = widened.op.backward_reads_output;
   return result;
 }
 

@@ -4,9 +4,8 @@
 
 namespace lockstep::cpu {
 
-/// Runs operations of floats on operands that are stored in bf16: widens what an operation reads, rounds what
-/// it writes. The weights of convolutions are rounded for it as well.
-/// Sums inside an operation, parameters and their gradients are floats.
+/// Runs a convolution of floats on operands that are stored in bf16: widens what it reads, also in backward,
+/// rounds what it writes, and rounds the weights for it. Its sums, parameters and their gradients are floats.
 Op widened(const OpRequest& request, Op op);
 /// Likewise for a loss.
 Loss widened(const Loss& loss, Shape logits, Level level);

@@ -7,10 +7,7 @@ namespace lockstep::cuda {
 Op plan(const Activation& activation, const OpRequest& request) {
   const Activation::Kind kind = activation.kind;
   const Type type = request.type;
-  const Shape shape = request.node.shape;
-  const std::size_t pixels = static_cast<std::size_t>(request.samples) *
-                             static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width);
-  const std::size_t packs = packs_of(pixels, shape.channels);
+  const std::size_t packs = packs_of(pixels_of(request), request.node.shape.channels);
   Op op;
   op.backward_reads_output = backward_reads_value(kind);
   op.backward_reads_inputs = op.backward_reads_output ? 0 : 1;

@@ -1,13 +1,12 @@
 #include "ops/cuda/kernels/element_wise.h"
+#include "ops/cuda/kernels/pack.h"
 #include "ops/cuda/op.h"
 
 namespace lockstep::cuda {
 
 Op plan(const Add& /*options*/, const OpRequest& request) {
-  const Shape& shape = request.node.shape;
   const Type type = request.type;
-  const std::size_t packs = static_cast<std::size_t>(request.samples) * shape.height * shape.width *
-                            (padded_channels(shape.channels) / channel_unit);
+  const std::size_t packs = packs_of(pixels_of(request), request.node.shape.channels);
   Op op;
   op.forward = [=](const OpMemory& memory) {
     add(memory.stream, type, packs, memory.inputs[0], memory.inputs[1], memory.output);

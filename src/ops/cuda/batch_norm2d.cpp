@@ -12,12 +12,6 @@ NormClamp clamp_of(const GraphNode::Epilogue& epilogue) {
   return epilogue.relu ? NormClamp{.low = 0.0F} : NormClamp{};
 }
 
-std::size_t pixels_of(const OpRequest& request) {
-  const Shape& shape = request.node.shape;
-  return static_cast<std::size_t>(request.samples) * static_cast<std::size_t>(shape.height) *
-         static_cast<std::size_t>(shape.width);
-}
-
 /// A batch norm with fixed parameters: a scale and a shift per channel, in prepared memory.
 struct FixedNorm {
   NormTask task;  ///< without addresses

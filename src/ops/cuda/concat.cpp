@@ -4,9 +4,8 @@
 namespace lockstep::cuda {
 
 Op plan(const Concat& /*options*/, const OpRequest& request) {
-  const Shape& shape = request.node.shape;
   ConcatTask task{.type = request.type,
-                  .pixels = static_cast<std::size_t>(request.samples) * shape.height * shape.width,
+                  .pixels = pixels_of(request),
                   .count = static_cast<int>(request.node.inputs.size())};
   for (std::size_t k = 0; k < request.node.inputs.size(); ++k) {
     task.channels[k] = request.inputs[k].channels;

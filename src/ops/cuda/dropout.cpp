@@ -15,9 +15,9 @@ Op plan(const Dropout& dropout, const OpRequest& request) {
                          .pixels = shape.height * shape.width};
   Op op;
   if (!request.training) {
-    const auto pixels = static_cast<std::size_t>(task.samples) * static_cast<std::size_t>(task.pixels);
-    op.forward = [=](const OpMemory& memory) {
-      copy(memory.stream, task.type, packs_of(pixels, task.channels), memory.inputs[0], memory.output);
+    const std::size_t packs = packs_of(pixels_of(request), shape.channels);
+    op.forward = [type = request.type, packs](const OpMemory& memory) {
+      copy(memory.stream, type, packs, memory.inputs[0], memory.output);
     };
     return op;
   }

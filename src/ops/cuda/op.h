@@ -70,6 +70,12 @@ struct OpRequest {
   int position = 0;  ///< position of the node in the graph
 };
 
+/// Pixels of the node's values of all samples.
+inline std::size_t pixels_of(const OpRequest& request) {
+  const Shape& shape = request.node.shape;
+  return static_cast<std::size_t>(request.samples) * shape.height * shape.width;
+}
+
 /// Plans the node's operation.
 Op plan_op(const OpRequest& request);
 
@@ -78,13 +84,8 @@ Op plan_op(const OpRequest& request);
 LOCKSTEP_OPERATIONS(LOCKSTEP_DECLARE_PLAN)
 #undef LOCKSTEP_DECLARE_PLAN
 
-/// Plans softmax and cross-entropy, summed over the samples, and the gradient of the sum with respect to the
-/// logits. `smoothing`: fraction of every target that is spread evenly over the classes (Szegedy et al.,
-/// 2016).
-Loss plan_cross_entropy(Shape logits, int samples, float smoothing, Type type);
-
-/// Plans the loss of the options' task, summed over the samples, and the gradient of the sum; see
-/// ops/target_losses.h.
+/// Plans the loss of the options' task, summed over the samples, and the gradient of the sum with respect to
+/// the logits: softmax and cross-entropy, or a loss of ops/target_losses.h.
 Loss plan_loss(Shape logits, int samples, const PlanOptions& options, Type type);
 
 }  // namespace lockstep::cuda

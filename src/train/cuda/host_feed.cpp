@@ -18,7 +18,7 @@ class HostFeed final : public Feed {
         images_(options),
         read_ahead_(options.device, options.loader, options.reader_threads),
         layout_(read_ahead_.layout()),
-        upload_(options.device.make_upload(layout_.bytes(options.loader.micro_batch()))),
+        upload_(make_upload(options.device, layout_.bytes(options.loader.micro_batch()))),
         samples_(addresses()),
         arrays_(options.device.allocate(layout_.bytes(0))) {}
 

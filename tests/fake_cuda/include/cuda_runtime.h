@@ -20,7 +20,6 @@ inline void __syncthreads() { lockstep::fake_cuda::wait_for_block(); }
 
 struct cudaLaunchConfig_t {
   unsigned gridDim, blockDim;
-  std::size_t dynamicSmemBytes;
   cudaStream_t stream;
 };
 

@@ -29,7 +29,6 @@ enum cudaError_t {
   cudaErrorStreamCaptureUnjoined = 904,
   cudaErrorStreamCaptureIsolation = 905,
   cudaErrorCapturedEvent = 907,
-  cudaErrorStreamCaptureWrongThread = 908,
   cudaErrorUnknown = 999,
 };
 cudaError_t cudaGetLastError();
@@ -57,10 +56,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 // Memory.
 
 enum cudaMemcpyKind {
-  cudaMemcpyHostToHost,
   cudaMemcpyHostToDevice,
-  cudaMemcpyDeviceToHost,
-  cudaMemcpyDeviceToDevice,
   cudaMemcpyDefault,
 };
 using cudaStream_t = struct CUstream_st*;
@@ -89,11 +85,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data);
-cudaError_t cudaEventCreate(cudaEvent_t* event);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
-cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
 
@@ -101,7 +95,6 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 
 enum cudaStreamCaptureMode {
   cudaStreamCaptureModeGlobal,
-  cudaStreamCaptureModeThreadLocal,
   cudaStreamCaptureModeRelaxed,
 };
 enum cudaStreamCaptureStatus {

@@ -20,7 +20,6 @@ enum ncclResult_t {
   ncclSuccess,
   ncclUnhandledCudaError,
   ncclSystemError,
-  ncclInternalError,
   ncclInvalidArgument,
   ncclInvalidUsage,
   ncclRemoteError,

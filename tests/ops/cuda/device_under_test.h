@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
 #include "ops/cuda/dnn/cudnn.h"
+#include "support/device_array.h"
 
 /// Device and library for tests of operations: a GPU or its emulation.
 namespace lockstep::test {
@@ -21,9 +24,7 @@ inline cuda::Dnn& dnn_under_test() {
 
 /// Enqueues work on the device's stream and waits for it.
 inline void run_on_device(const std::function<void(cuda::StreamHandle)>& work) {
-  Device& device = device_under_test();
-  Stream& stream = *device.streams()[0];
-  device.record([&] { work(cuda::handle_of(stream)); })->run();
+  run_kernels(device_under_test(), work);
 }
 
 /// Memory of the device, initially NaN in every type to expose reads of unwritten memory, with a guard behind
@@ -45,29 +46,21 @@ class DeviceMemory {
     device_under_test().copy(buffer_.data(), bytes.data(), bytes.size());
   }
   void store(std::span<const float> floats) const { store(std::as_bytes(floats)); }
-  std::vector<std::byte> fetch() const { return fetch(bytes_); }
-  template <class Value>
-  std::vector<Value> fetch_all() const {
+  template <class Value = std::byte>
+  std::vector<Value> fetch() const {
     std::vector<Value> values(bytes_ / sizeof(Value));
     device_under_test().copy(values.data(), buffer_.data(), values.size() * sizeof(Value));
     return values;
   }
-  std::vector<float> fetch_floats() const { return fetch_all<float>(); }
   bool end_intact() const {
-    const std::vector<std::byte> all = fetch(bytes_ + guard);
-    return std::all_of(all.begin() + static_cast<std::ptrdiff_t>(bytes_), all.end(),
-                       [](std::byte byte) { return byte == guarded; });
+    std::array<std::byte, guard> end{};
+    device_under_test().copy(end.data(), buffer_.data() + bytes_, guard);
+    return std::ranges::all_of(end, [](std::byte byte) { return byte == guarded; });
   }
 
  private:
   static constexpr std::size_t guard = 256;
   static constexpr std::byte guarded{0x3c};
-
-  std::vector<std::byte> fetch(std::size_t bytes) const {
-    std::vector<std::byte> result(bytes);
-    device_under_test().copy(result.data(), buffer_.data(), bytes);
-    return result;
-  }
 
   std::size_t bytes_;
   Buffer buffer_;

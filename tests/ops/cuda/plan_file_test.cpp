@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
@@ -12,8 +10,6 @@ namespace {
 
 class PlanFileTest : public ::testing::Test {
  protected:
-  void write(const std::string& text) { std::ofstream(path) << text; }
-
   TemporaryFolder folder;
   std::filesystem::path path = folder.path() / "plans.json";
 };
@@ -69,7 +65,7 @@ TEST_F(PlanFileTest, NamesFileAndReasonOfADamagedOne) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.text);
-    write(c.text);
+    folder.write("plans.json", c.text);
     expect_error(Category::data, {path.string(), c.reason}, [&] { PlanFile(path, "GPU"); });
   }
 }
@@ -81,7 +77,7 @@ TEST_F(PlanFileTest, SaysWhereItCannotWrite) {
 }
 
 TEST_F(PlanFileTest, DoesNotReadAFileThatIsTooLarge) {
-  std::filesystem::resize_file((write(" "), path), std::uintmax_t{1} << 30);
+  std::filesystem::resize_file(folder.write("plans.json", " "), std::uintmax_t{1} << 30);
   expect_error(Category::data, {}, [&] { PlanFile(path, "GPU"); });
 }
 

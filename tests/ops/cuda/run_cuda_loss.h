@@ -41,7 +41,7 @@ inline CudaLossResults run_cuda_loss(const LossCase& given, cuda::Type type, boo
   });
   EXPECT_TRUE(grad.end_intact() && scratch.end_intact() && predictions.end_intact());
   EXPECT_TRUE(!gradient || grad.padding_is_zero());
-  return {result.fetch_all<LeafResult>().front(), predictions.fetch_all<std::int32_t>(), grad.values()};
+  return {result.fetch<LeafResult>().front(), predictions.fetch<std::int32_t>(), grad.values()};
 }
 
 }  // namespace lockstep::test

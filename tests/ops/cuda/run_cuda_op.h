@@ -93,13 +93,11 @@ class CudaOpRun {
 
   void add_parameter(std::size_t k, const std::vector<double>& values) {
     const std::vector<float> floats = in_arena(values);
-    parameters_[k] = DeviceMemory(floats.size() * sizeof(float));
-    parameters_[k].store(floats);
+    parameters_[k] = on_device(floats);
     memory_.parameters[k] = parameters_[k].floats();
     std::vector<float> gradient(floats.size(), 0.0F);
     std::fill_n(gradient.begin(), values.size(), std::numeric_limits<float>::quiet_NaN());
-    grad_parameters_[k] = DeviceMemory(floats.size() * sizeof(float));
-    grad_parameters_[k].store(gradient);
+    grad_parameters_[k] = on_device(gradient);
     memory_.grad_parameters[k] = grad_parameters_[k].floats();
   }
 
@@ -132,7 +130,7 @@ class CudaOpRun {
     for (std::size_t k = 0; k < max_inputs; ++k) results.grad_inputs[k] = values_of(grad_inputs_[k]);
     for (std::size_t k = 0; k < max_parameters; ++k) {
       check_end(grad_parameters_[k]);
-      const std::vector<float> padded = grad_parameters_[k].fetch_floats();
+      const std::vector<float> padded = grad_parameters_[k].fetch<float>();
       const auto end = padded.begin() + static_cast<std::ptrdiff_t>(case_.parameter_sizes()[k]);
       if (std::any_of(end, padded.end(), [](float value) { return value != 0.0F; })) {
         throw std::logic_error(case_.name + " wrote behind parameter " + std::to_string(k));

@@ -56,7 +56,7 @@ class NetworkOnCuda final : public CompiledNetwork {
     results.predictions.resize(static_cast<std::size_t>(samples));
     device.copy(results.predictions.data(), plan_.predictions(workspace_.data()),
                 results.predictions.size() * sizeof(std::int32_t));
-    if (options_.training) results.gradients = gradients_.fetch_floats();
+    if (options_.training) results.gradients = gradients_.fetch<float>();
     return results;
   }
 
@@ -74,7 +74,7 @@ class NetworkOnCuda final : public CompiledNetwork {
                            workspace_.data());
           });
     });
-    return gradients_.fetch_floats();
+    return gradients_.fetch<float>();
   }
 
   std::size_t workspace_bytes() const override { return plan_.workspace_bytes(); }

@@ -1,9 +1,7 @@
 // Every engine that cuDNN offers for a convolution, on a GPU: --plan-cache may choose any of them.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <random>
 
 #include "ops/cuda/device_under_test.h"
@@ -21,6 +19,12 @@ using cuda::ConvDirection;
 struct Values {
   std::vector<double> input, weights, output;
 };
+
+std::vector<double>& result_of(ConvDirection direction, Values& values) {
+  return direction == ConvDirection::forward         ? values.output
+         : direction == ConvDirection::backward_data ? values.input
+                                                     : values.weights;
+}
 
 /// Adds the products of a convolution to the tensor that the direction computes. Tensors are NHWC, weights
 /// KRSC.
@@ -66,43 +70,21 @@ Values random_values_of(const cuda::ConvProblem& p, ConvDirection direction) {
   Values values{random_values(product({p.samples, p.in_height, p.in_width, p.in_channels}), 1),
                 random_values(product({p.out_channels, p.kernel, p.kernel, p.in_channels / p.groups}), 2),
                 random_values(product({p.samples, p.out_height, p.out_width, p.out_channels}), 3)};
-  std::ranges::fill(direction == ConvDirection::forward         ? values.output
-                    : direction == ConvDirection::backward_data ? values.input
-                                                                : values.weights,
-                    0.0);
+  std::ranges::fill(result_of(direction, values), 0.0);
   return values;
 }
 
 std::vector<std::byte> stored(const std::vector<double>& values, cuda::Type type) {
   std::vector<std::byte> bytes(values.size() * cuda::bytes_of(type));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto value = static_cast<float>(values[i]);
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    if (type == cuda::Type::bf16) {
-      const auto high = static_cast<std::uint16_t>(bits >> 16U);
-      std::memcpy(&bytes[i * 2], &high, 2);
-    } else {
-      std::memcpy(&bytes[i * 4], &bits, 4);
-    }
-  }
+  for (std::size_t i = 0; i < values.size(); ++i) store_element(type, values[i], bytes.data(), i);
   return bytes;
-}
-
-double value_at(const std::vector<std::byte>& bytes, std::size_t i, cuda::Type type) {
-  std::uint32_t bits = 0;
-  if (type == cuda::Type::bf16) {
-    std::memcpy(reinterpret_cast<std::byte*>(&bits) + 2, &bytes[i * 2], 2);
-  } else {
-    std::memcpy(&bits, &bytes[i * 4], 4);
-  }
-  return std::bit_cast<float>(bits);
 }
 
 /// Largest difference over the largest value.
 double error_of(const std::vector<std::byte>& found, const std::vector<double>& expected, cuda::Type type) {
   double difference = 0.0, largest = 0.0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double d = std::abs(value_at(found, i, type) - expected[i]);
+    const double d = std::abs(static_cast<double>(load_element(type, found.data(), i)) - expected[i]);
     if (!(d <= difference)) difference = d;
     largest = std::max(largest, std::abs(expected[i]));
   }
@@ -125,9 +107,7 @@ void try_engines(const cuda::CudnnTarget& target, const cuda::ConvProblem& probl
                                weights = stored(values.weights, problem.type),
                                output = stored(values.output, problem.type);
   convolve(problem, direction, values);
-  const auto& expected = direction == ConvDirection::forward         ? values.output
-                         : direction == ConvDirection::backward_data ? values.input
-                                                                     : values.weights;
+  const std::vector<double>& expected = result_of(direction, values);
   for (std::size_t i = 0; i < graph->engines().size(); ++i) {
     if (!graph->build(i)) continue;
     ++counts.engines;

@@ -53,19 +53,17 @@ void add_convolution(std::vector<Operation>& operations, const GraphNode& node, 
   const auto* conv = std::get_if<Conv2d>(&node.operation);
   const bool bias = conv != nullptr ? conv->bias : std::get<Linear>(node.operation).bias;
   const bool relu = node.epilogue.relu;
-  const std::string what = describe(problem);
   operations.push_back(
-      {fmt::format("convolution forward{}{}, {}", bias ? " + bias" : "", relu ? " + relu" : "", what),
-       problem, [=](Dnn& dnn) { return dnn.conv_forward(problem, bias, relu); },
+      {describe_forward(problem, bias, relu), problem,
+       [=](Dnn& dnn) { return dnn.conv_forward(problem, bias, relu); },
        [=](const CudnnTarget& target) { return conv_forward_graph(target, problem, bias, relu); }});
   operations.push_back(
-      {"convolution backward weights, " + what, problem,
+      {describe_backward_weights(problem), problem,
        [=](Dnn& dnn) { return dnn.conv_backward_weights(problem); },
        [=](const CudnnTarget& target) { return conv_backward_weights_graph(target, problem); }});
   if (is_first) return;  // the gradient of the images is not needed
   operations.push_back(
-      {"convolution backward data, " + what, problem,
-       [=](Dnn& dnn) { return dnn.conv_backward_data(problem); },
+      {describe_backward_data(problem), problem, [=](Dnn& dnn) { return dnn.conv_backward_data(problem); },
        [=](const CudnnTarget& target) { return conv_backward_data_graph(target, problem); }});
 }
 

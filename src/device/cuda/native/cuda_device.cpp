@@ -127,6 +127,10 @@ CudaStream& communication_stream(Device& device) {
   return static_cast<CudaDevice&>(device).communication_stream();
 }
 
+std::unique_ptr<Upload> make_upload(Device& device, std::size_t bytes) {
+  return static_cast<CudaDevice&>(device).make_upload(bytes);
+}
+
 StreamHandle handle_of(const Stream& stream) { return static_cast<const CudaStream&>(stream).handle(); }
 
 std::unique_ptr<Device> make_cuda_device(int local_rank, bool graphs, std::size_t streams) {

@@ -83,7 +83,7 @@ class RecordingStream::EagerProgram final : public Program {
       : stream_(stream), describe_(std::move(describe)) {}
 
   void run() override {
-    stream_.events().reuse();
+    stream_.events_.reuse();
     stream_.begin_part();
     stream_.fork();
     describe_();
@@ -177,7 +177,7 @@ void RecordingStream::wait_until_done(const Query& query, const char* what) {
 std::unique_ptr<Program> RecordingStream::make_program(std::function<void()> describe) {
   if (!graphs_) return std::make_unique<EagerProgram>(*this, std::move(describe));
   recording_ = true;
-  events().reuse();
+  events_.reuse();
   try {
     begin_capture();
     describe();

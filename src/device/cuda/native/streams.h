@@ -46,10 +46,9 @@ class OrderedStream : public CudaStream {
   void wait(Event event) override;
 
  protected:
-  EventPool& events() { return events_; }
+  EventPool& events_;
 
  private:
-  EventPool& events_;
   StreamOwner stream_;
 };
 

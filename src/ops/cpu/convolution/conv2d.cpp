@@ -16,7 +16,6 @@ struct DirectConvLayer {
   int padding;
   PoolEpilogue epilogue;
   bool has_bias;
-  bool expand;  ///< whether backward must undo the epilogue
   bool input_gradient;
 
   // Sizes of a group.
@@ -36,28 +35,20 @@ std::size_t volume(int channels, int height, int width) { return Shape{channels,
 ConvGeometry geometry_of(const OpRequest& request, const Conv2d& options, int window) {
   const Shape& input = request.inputs[0];
   const Shape& stored = request.node.shape;
-  ConvGeometry g{.in_channels = input.channels,
-                 .in_height = input.height + 2 * options.padding,
-                 .in_width = input.width + 2 * options.padding,
-                 .out_channels = stored.channels,
-                 .out_height = stored.height * window,
-                 .out_width = stored.width * window,
-                 .kernel_height = options.kernel,
-                 .kernel_width = options.kernel,
-                 .stride = options.stride};
-  const bool flat = options.kernel == 1 && options.stride == 1 && options.padding == 0 && window == 1 &&
-                    g.in_height == g.out_height && g.in_width == g.out_width;
-  if (flat) {  // a 1 x 1 convolution needs no rows: one long row fills the register blocks better
-    g.in_width *= g.in_height;
-    g.out_width = g.in_width;
-    g.in_height = g.out_height = 1;
-  }
-  return g;
+  return {.in_channels = input.channels,
+          .in_height = input.height + 2 * options.padding,
+          .in_width = input.width + 2 * options.padding,
+          .out_channels = stored.channels,
+          .out_height = stored.height * window,
+          .out_width = stored.width * window,
+          .kernel_height = options.kernel,
+          .kernel_width = options.kernel,
+          .stride = options.stride};
 }
 
 DirectConvLayer direct_layer(const OpRequest& request) {
   const auto& options = std::get<Conv2d>(request.node.operation);
-  const PoolEpilogue epilogue{request.node.epilogue.relu, std::max(request.node.epilogue.pool, 1)};
+  const PoolEpilogue epilogue{request.node.epilogue.relu, request.node.epilogue.pool};
   const ConvGeometry g = geometry_of(request, options, epilogue.window);
   DirectConvLayer layer{};
   layer.kernels = &direct_conv_kernels(request.level);
@@ -65,7 +56,6 @@ DirectConvLayer direct_layer(const OpRequest& request) {
   layer.padding = options.padding;
   layer.epilogue = epilogue;
   layer.has_bias = options.bias;
-  layer.expand = epilogue.relu || epilogue.window > 1;
   layer.input_gradient = request.input_gradient;
   layer.input_floats = request.inputs[0].size() * lanes;
   layer.padded_floats = volume(g.in_channels, g.in_height, g.in_width) * lanes;
@@ -160,20 +150,19 @@ void backward(const DirectConvLayer& layer, const OpMemory& memory) {
     }
     input = padded;
   }
-  const bool expand_all = layer.expand && layer.input_gradient;
-  if (expand_all) {
+  if (layer.input_gradient) {
     float* expanded = floats_at(memory.scratch, layer.expanded_offset);
     expand_gradient(layer, memory, expanded);
     grad = expanded;
   }
-  if (layer.input_gradient && memory.grad_inputs[0] != nullptr) {
+  if (memory.grad_inputs[0] != nullptr) {
     backward_data(layer, memory, grad);
   }
   layer.kernels->backward_weights({.geometry = layer.geometry,
                                    .groups = groups_of(memory.samples),
                                    .input = input,
                                    .grad_output = grad,
-                                   .expand = layer.expand && !expand_all,
+                                   .expand = !layer.input_gradient,
                                    .epilogue = layer.epilogue,
                                    .masks = masks_of_group(layer, memory, 0),
                                    .grad_weight = memory.grad_parameters[0],
@@ -184,22 +173,19 @@ void backward(const DirectConvLayer& layer, const OpMemory& memory) {
 /// Sets the offsets of the layer; returns the bytes of scratch memory.
 std::size_t lay_out_scratch(DirectConvLayer& layer, int groups) {
   ScratchLayout layout;
-  const bool expand_all = layer.expand && layer.input_gradient;
   layer.zeros_offset = layout.add(layer.has_bias ? 0 : static_cast<std::size_t>(layer.geometry.out_channels));
   layer.padded_offset = layout.add(layer.padding > 0 ? layer.padded_floats * groups : 0);
-  layer.expanded_offset = layout.add(expand_all ? layer.mask_pixels * lanes * groups : 0);
+  layer.expanded_offset = layout.add(layer.input_gradient ? layer.mask_pixels * lanes * groups : 0);
   const std::size_t row = layer.padding > 0 && layer.input_gradient
                               ? volume(layer.geometry.in_channels, 1, layer.geometry.in_width) * lanes
                               : 0;
-  layer.work_offset =
-      layout.add(std::max({layer.kernels->forward_scratch(layer.geometry, layer.epilogue), row,
-                           layer.kernels->backward_weights_scratch(layer.geometry, layer.epilogue,
-                                                                   layer.expand && !layer.input_gradient)}));
+  layer.work_offset = layout.add(std::max(
+      {layer.kernels->forward_scratch(layer.geometry, layer.epilogue), row,
+       layer.kernels->backward_weights_scratch(layer.geometry, layer.epilogue, !layer.input_gradient)}));
   return layout.bytes();
 }
 
-}  // namespace
-
+/// Supports average pooling inside the kernel, without storing unpooled pixels; neither groups nor dilation.
 Op plan_pooled_conv2d(const OpRequest& request) {
   DirectConvLayer layer = direct_layer(request);
   const std::size_t scratch_bytes = lay_out_scratch(layer, groups_of(request.samples));
@@ -209,6 +195,8 @@ Op plan_pooled_conv2d(const OpRequest& request) {
   op.backward_reads_inputs = 1;
   return op;
 }
+
+}  // namespace
 
 Op plan(const Conv2d& options, const OpRequest& request) {
   if (request.node.epilogue.pool > 0) {

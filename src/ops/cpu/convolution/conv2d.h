@@ -7,8 +7,6 @@ namespace lockstep::cpu {
 
 /// Supports any kernel, stride, padding, dilation, groups, bias and ReLU, but no pooling.
 Op plan_blocked_conv2d(const OpRequest& request);
-/// Supports average pooling inside the kernel, without storing unpooled pixels; neither groups nor dilation.
-Op plan_pooled_conv2d(const OpRequest& request);
 /// Supports as many groups as input and output channels, otherwise as plan_blocked_conv2d.
 Op plan_depthwise_conv2d(const OpRequest& request);
 

@@ -25,8 +25,6 @@ struct WinogradConvLayer {
   WinogradBlocks data_blocks;
   WinogradBlocks weights_blocks;
   bool relu;
-  bool input_gradient;
-  std::size_t mask_pixels;  ///< per group
   std::size_t scratch_offset;
   RoundedWeights weights;
 };
@@ -100,8 +98,6 @@ WinogradConvLayer<Element> winograd_layer(const OpRequest& request) {
   layer.data_blocks = conv_blocks(layer.data, groups);
   layer.weights_blocks = weights_blocks(layer.forward, groups);
   layer.relu = request.node.epilogue.relu;
-  layer.input_gradient = request.input_gradient;
-  layer.mask_pixels = output.size();
   return layer;
 }
 
@@ -124,7 +120,7 @@ void forward(const WinogradConvLayer<Element>& layer, const NodeMemory<Element>&
 template <class Element>
 void backward(const WinogradConvLayer<Element>& layer, const NodeMemory<Element>& unrounded) {
   const NodeMemory<Element> memory = with_rounded_weights(layer.weights, unrounded);
-  if (layer.input_gradient && memory.grad_inputs[0] != nullptr) {
+  if (memory.grad_inputs[0] != nullptr) {
     layer.kernels->conv({.shape = layer.data,
                          .blocks = layer.data_blocks,
                          .groups = groups_of(memory.samples),
@@ -178,7 +174,7 @@ Op plan_winograd(const OpRequest& request) {
     const std::size_t scratch_bytes = lay_out_scratch(request, layer);
     Op op = op_of<Element>(layer);
     op.scratch_bytes = scratch_bytes;
-    op.saved_bytes = mask_bytes(layer.relu, layer.mask_pixels, request.samples);
+    op.saved_bytes = mask_bytes(layer.relu, request.node.shape.size(), request.samples);
     op.backward_reads_inputs = 1;
     return op;
   });

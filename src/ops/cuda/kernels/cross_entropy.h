@@ -9,7 +9,7 @@
 
 namespace lockstep::cuda {
 
-/// Softmax and cross-entropy of [sample][padded class]; see plan_cross_entropy. Samples with negative labels
+/// Softmax and cross-entropy of [sample][padded class]; see plan_loss. Samples with negative labels
 /// are missing: they have no loss and zero gradients, and are not counted.
 struct CrossEntropyTask {
   Type type;

@@ -181,7 +181,7 @@ void pool_region(const ConvForward& task, const Region& region) {
             sum = i + j == 0 ? v : hn::Add(sum, v);
           }
         }
-        hn::Store(WINDOW == 1 ? sum : hn::Mul(sum, scale), floats, output + part * width);
+        hn::Store(hn::Mul(sum, scale), floats, output + part * width);
       }
     }
   }
@@ -189,29 +189,22 @@ void pool_region(const ConvForward& task, const Region& region) {
 
 template <bool RELU>
 void pool_region(const ConvForward& task, const Region& region) {
-  switch (task.epilogue.window) {
-    case 1:
-      return pool_region<1, RELU>(task, region);
-    case 2:
-      return pool_region<2, RELU>(task, region);
-    default:
-      return pool_region<0, RELU>(task, region);
-  }
+  task.epilogue.window == 2 ? pool_region<2, RELU>(task, region) : pool_region<0, RELU>(task, region);
 }
 
-/// Computes one region into `target`, with rows `target_row` floats apart.
-void compute_region(const ConvForward& task, Row function, const Region& region, Target target,
-                    std::size_t target_row) {
+/// Computes one region into the scratch rows.
+void compute_region(const ConvForward& task, Row function, const Region& region) {
   const ConvGeometry& g = task.geometry;
   const std::size_t filter = static_cast<std::size_t>(g.in_channels) * g.kernel_height * g.kernel_width;
   const float* weight = task.weight + filter * region.channel;
   const float* bias = task.bias + region.channel;
+  const std::size_t row_floats = pixels(region.columns);
   for (int part = 0; part < parts; ++part) {
     for (int r = 0; r < region.rows; ++r) {
       const std::size_t pixel = static_cast<std::size_t>(region.row + r) * g.stride * g.in_width +
                                 static_cast<std::size_t>(region.column) * g.stride;
       function(g, region.channels, region.columns, task.input + pixels(pixel) + part * width, weight, bias,
-               {target.data + target_row * r + part * width, target.plane});
+               {task.rows + row_floats * r + part * width, row_floats * region.rows});
     }
   }
 }
@@ -219,9 +212,6 @@ void compute_region(const ConvForward& task, Row function, const Region& region,
 }  // namespace
 
 std::size_t conv_forward_scratch(const ConvGeometry& geometry, const PoolEpilogue& epilogue) {
-  if (!epilogue.relu && epilogue.window == 1) {
-    return 0;
-  }
   const int columns = smaller(columns_at_once(epilogue), geometry.out_width);
   return pixels(static_cast<std::size_t>(channel_chunk) * epilogue.window * columns);
 }
@@ -230,21 +220,13 @@ void conv_forward(const ConvForward& task) {
   const ConvGeometry& g = task.geometry;
   const Row function = row_function(g);
   const int window = task.epilogue.window;
-  const bool direct = !task.epilogue.relu && window == 1;
   const int chunk = columns_at_once(task.epilogue);
   for (int r = 0; r < g.out_height; r += window) {
     for (int q = 0; q < g.out_width; q += chunk) {
       for (int o = 0; o < g.out_channels; o += channel_chunk) {
         const Region region{
             o, smaller(channel_chunk, g.out_channels - o), r, window, q, smaller(chunk, g.out_width - q)};
-        if (direct) {
-          const std::size_t plane = static_cast<std::size_t>(g.out_height) * g.out_width;
-          float* output = task.output + pixels(plane * o + static_cast<std::size_t>(r) * g.out_width + q);
-          compute_region(task, function, region, {output, pixels(plane)}, 0);
-          continue;
-        }
-        const std::size_t row_floats = pixels(region.columns);
-        compute_region(task, function, region, {task.rows, row_floats * window}, row_floats);
+        compute_region(task, function, region);
         task.epilogue.relu ? pool_region<true>(task, region) : pool_region<false>(task, region);
       }
     }

@@ -7,7 +7,7 @@
 
 namespace lockstep::cpu {
 
-/// Optional ReLU, then the average of window x window pixels with stride `window`. window 1: no pooling.
+/// Optional ReLU, then the average of window x window pixels with stride `window`, which is at least 2.
 struct PoolEpilogue {
   bool relu;
   int window;

@@ -11,10 +11,7 @@ void expand_row(const Expand& task, const float* grad, const std::uint16_t* mask
   const Vector scale = hn::Set(floats, 1.0F / static_cast<float>(window * window));
   for (int q = 0; q < task.columns; q += window, grad += lanes) {
     LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
-      Vector value = hn::Load(floats, grad + part * width);
-      if constexpr (WINDOW != 1) {
-        value = hn::Mul(value, scale);
-      }
+      const Vector value = hn::Mul(hn::Load(floats, grad + part * width), scale);
       for (int i = 0; i < window; ++i) {
         for (int j = 0; j < window; ++j) {
           const std::size_t pixel = static_cast<std::size_t>(i) * task.columns + q + j;
@@ -41,14 +38,7 @@ void expand_all(const Expand& task) {
 
 template <bool RELU>
 void expand_window(const Expand& task) {
-  switch (task.epilogue.window) {
-    case 1:
-      return expand_all<1, RELU>(task);
-    case 2:
-      return expand_all<2, RELU>(task);
-    default:
-      return expand_all<0, RELU>(task);
-  }
+  task.epilogue.window == 2 ? expand_all<2, RELU>(task) : expand_all<0, RELU>(task);
 }
 
 }  // namespace

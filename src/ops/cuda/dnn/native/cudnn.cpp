@@ -50,17 +50,16 @@ class CudnnOperation final : public DnnOperation {
   std::size_t workspace_bytes_;
 };
 
-/// An operation that writes a part of a tensor, which is cleared first.
+/// An operation that writes a part of tensor 2, which is cleared first.
 class ClearedOperation final : public DnnOperation {
  public:
-  ClearedOperation(std::unique_ptr<DnnOperation> operation, std::size_t tensor, std::size_t bytes)
-      : operation_(std::move(operation)), tensor_(tensor), bytes_(bytes) {}
+  ClearedOperation(std::unique_ptr<DnnOperation> operation, std::size_t bytes)
+      : operation_(std::move(operation)), bytes_(bytes) {}
 
   std::size_t workspace_bytes() const override { return operation_->workspace_bytes(); }
   void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
-    timed_launch(stream, "memset", [&] {
-      check_cuda(cudaMemsetAsync(tensors[tensor_], 0, bytes_, stream), "cudaMemsetAsync");
-    });
+    timed_launch(stream, "memset",
+                 [&] { check_cuda(cudaMemsetAsync(tensors[2], 0, bytes_, stream), "cudaMemsetAsync"); });
     operation_->run(stream, tensors, workspace);
   }
   std::string description() const override { return operation_->description() + ", cleared first"; }
@@ -68,24 +67,20 @@ class ClearedOperation final : public DnnOperation {
 
  private:
   std::unique_ptr<DnnOperation> operation_;
-  std::size_t tensor_;
   std::size_t bytes_;
 };
 
 /// A convolution followed by a kernel for an epilogue that the library does not support.
 class FinishedOperation final : public DnnOperation {
  public:
-  struct Rest {
-    LateEpilogue epilogue;  ///< without addresses
-    bool bias;              ///< whether tensor 2 is a bias, which only the kernel reads
-  };
-  FinishedOperation(std::unique_ptr<DnnOperation> operation, const Rest& rest)
-      : operation_(std::move(operation)), rest_(rest) {}
+  /// `epilogue`: without addresses. `bias`: whether tensor 2 is a bias, which only the kernel reads.
+  FinishedOperation(std::unique_ptr<DnnOperation> operation, const LateEpilogue& epilogue, bool bias)
+      : operation_(std::move(operation)), epilogue_(epilogue), bias_(bias) {}
 
   std::size_t workspace_bytes() const override { return operation_->workspace_bytes(); }
   void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
-    LateEpilogue epilogue = rest_.epilogue;
-    epilogue.bias = rest_.bias ? tensors[2] : nullptr;
+    LateEpilogue epilogue = epilogue_;
+    epilogue.bias = bias_ ? tensors[2] : nullptr;
     epilogue.values = tensors.back();
     operation_->run(stream, std::array{tensors[0], tensors[1], tensors.back()}, workspace);
     run_epilogue(stream, epilogue);
@@ -95,7 +90,8 @@ class FinishedOperation final : public DnnOperation {
 
  private:
   std::unique_ptr<DnnOperation> operation_;
-  Rest rest_;
+  LateEpilogue epilogue_;
+  bool bias_;
 };
 
 std::size_t volume(int a, int b, int c) {
@@ -118,12 +114,11 @@ class Cudnn final : public Dnn {
     if (chosen != nullptr) return std::make_unique<CudnnOperation>(std::move(chosen));
     return std::make_unique<FinishedOperation>(
         conv_forward(problem, false, false),
-        FinishedOperation::Rest{
-            .epilogue = {.type = problem.type,
-                         .relu = relu,
-                         .pixels = volume(problem.samples, problem.out_height, problem.out_width),
-                         .channels = static_cast<std::size_t>(problem.out_channels)},
-            .bias = bias});
+        LateEpilogue{.type = problem.type,
+                     .relu = relu,
+                     .pixels = volume(problem.samples, problem.out_height, problem.out_width),
+                     .channels = static_cast<std::size_t>(problem.out_channels)},
+        bias);
   }
 
   std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
@@ -134,7 +129,7 @@ class Cudnn final : public Dnn {
       return operation;
     const std::size_t elements = volume(problem.in_height, problem.in_width, problem.in_channels) *
                                  static_cast<std::size_t>(problem.samples);
-    return std::make_unique<ClearedOperation>(std::move(operation), 2, elements * bytes_of(problem.type));
+    return std::make_unique<ClearedOperation>(std::move(operation), elements * bytes_of(problem.type));
   }
 
   std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {

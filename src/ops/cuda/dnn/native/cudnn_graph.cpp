@@ -157,24 +157,26 @@ class GraphImpl final : public CudnnGraph {
     return {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
   }
 
-  Tensor input(const Dims& dims, fe::DataType_t type, const Dims& strides) {
-    auto attributes =
-        fe::graph::Tensor_attributes().set_dim(dims).set_stride(strides).set_data_type(type).set_uid(
-            next_uid());
-    tensor_bytes_.push_back(bytes(type, dims, strides));
+  Tensor input(const Dims& dims, const Dims& strides) {
+    auto attributes = fe::graph::Tensor_attributes()
+                          .set_dim(dims)
+                          .set_stride(strides)
+                          .set_data_type(storage_of(type_))
+                          .set_uid(next_uid());
+    tensor_bytes_.push_back(bytes(dims, strides));
     return graph_.tensor(attributes);
   }
-  Tensor input(const Dims& dims, fe::DataType_t type) { return input(dims, type, strides(dims)); }
-  Tensor input(const Dims& dims) { return input(dims, storage_of(type_)); }
+  Tensor input(const Dims& dims) { return input(dims, strides(dims)); }
 
-  void output(const Tensor& tensor, const Dims& dims, fe::DataType_t type, const Dims& strides) {
-    tensor->set_output(true).set_dim(dims).set_stride(strides).set_data_type(type).set_uid(next_uid());
-    tensor_bytes_.push_back(bytes(type, dims, strides));
+  void output(const Tensor& tensor, const Dims& dims, const Dims& strides) {
+    tensor->set_output(true)
+        .set_dim(dims)
+        .set_stride(strides)
+        .set_data_type(storage_of(type_))
+        .set_uid(next_uid());
+    tensor_bytes_.push_back(bytes(dims, strides));
   }
-  void output(const Tensor& tensor, const Dims& dims, fe::DataType_t type) {
-    output(tensor, dims, type, strides(dims));
-  }
-  void output(const Tensor& tensor, const Dims& dims) { output(tensor, dims, storage_of(type_)); }
+  void output(const Tensor& tensor, const Dims& dims) { output(tensor, dims, strides(dims)); }
 
   Tensor pointwise(const Tensor& a, const Tensor& b, fe::PointwiseMode_t mode) {
     return graph_.pointwise(a, b, fe::graph::Pointwise_attributes().set_mode(mode));
@@ -237,10 +239,10 @@ class GraphImpl final : public CudnnGraph {
 
   std::int64_t next_uid() const { return static_cast<std::int64_t>(tensor_bytes_.size()) + 1; }
 
-  static std::size_t bytes(fe::DataType_t type, const Dims& dims, const Dims& strides) {
+  std::size_t bytes(const Dims& dims, const Dims& strides) const {
     std::int64_t last = 0;
     for (std::size_t i = 0; i < dims.size(); ++i) last += (dims[i] - 1) * strides[i];
-    return static_cast<std::size_t>(last + 1) * (type == fe::DataType_t::BFLOAT16 ? 2 : 4);
+    return static_cast<std::size_t>(last + 1) * bytes_of(type_);
   }
 
   void list_engines() {
@@ -317,7 +319,7 @@ std::unique_ptr<CudnnGraph> conv_forward_graph(const CudnnTarget& target, const 
                                                bool bias, bool relu) {
   auto impl = std::make_unique<GraphImpl>(target, problem, ConvDirection::forward);
   const ConvTensors sizes(problem);
-  const Tensor input = impl->input(sizes.input, storage_of(problem.type), sizes.input_strides);
+  const Tensor input = impl->input(sizes.input, sizes.input_strides);
   const Tensor weight = impl->input(sizes.weight);
   Tensor result = impl->graph().conv_fprop(input, weight,
                                            conv_attributes<fe::graph::Conv_fprop_attributes>(problem, sizes));
@@ -336,7 +338,7 @@ std::unique_ptr<CudnnGraph> conv_backward_data_graph(const CudnnTarget& target, 
   const Tensor weight = impl->input(sizes.weight);
   const Tensor grad_input = impl->graph().conv_dgrad(
       grad_output, weight, conv_attributes<fe::graph::Conv_dgrad_attributes>(problem, sizes));
-  impl->output(grad_input, sizes.input, storage_of(problem.type), sizes.input_strides);
+  impl->output(grad_input, sizes.input, sizes.input_strides);
   impl->finish();
   return impl;
 }
@@ -345,7 +347,7 @@ std::unique_ptr<CudnnGraph> conv_backward_weights_graph(const CudnnTarget& targe
                                                         const ConvProblem& problem) {
   auto impl = std::make_unique<GraphImpl>(target, problem, ConvDirection::backward_weights);
   const ConvTensors sizes(problem);
-  const Tensor input = impl->input(sizes.input, storage_of(problem.type), sizes.input_strides);
+  const Tensor input = impl->input(sizes.input, sizes.input_strides);
   const Tensor grad_output = impl->input(sizes.output);
   const Tensor grad_weight = impl->graph().conv_wgrad(
       grad_output, input, conv_attributes<fe::graph::Conv_wgrad_attributes>(problem, sizes));
