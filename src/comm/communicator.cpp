@@ -14,18 +14,22 @@ std::unique_ptr<Communicator> make_hosts_communicator(const World& world) {
   const World::Runtime& runtime = world.runtime();
   const HostRanks hosts({world.host_boundaries().begin(), world.host_boundaries().end()},
                         static_cast<std::size_t>(world.rank()));
-  return make_hosts_communicator(runtime.ranks.world, runtime.host, hosts, *world.runtime().watch);
+  return make_hosts_communicator(runtime.ranks.world, runtime.host, hosts, *runtime.watch);
 }
 
 }  // namespace
 
 std::unique_ptr<Communicator> make_communicator(const World& world, Transport transport) {
   if (world.size() == 1) return make_self_communicator();
-  if (transport == Transport::messages) return make_message_communicator(world);
-  if (auto shared = make_shared_memory_communicator(world)) return shared;
+  const World::Runtime& runtime = world.runtime();
+  if (transport != Transport::messages && world.hosts() == 1) {
+    if (auto shared = make_shared_memory_communicator(runtime.host, *runtime.watch)) return shared;
+  }
   if (transport == Transport::automatic) {
     if (auto sharing = make_hosts_communicator(world)) return sharing;
-    return make_message_communicator(world);
+  }
+  if (transport != Transport::shared_memory) {
+    return make_message_communicator(runtime.ranks.world, *runtime.watch);
   }
   const std::string where = world.hosts() > 1
                                 ? "the ranks are on " + std::to_string(world.hosts()) + " hosts"

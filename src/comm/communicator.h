@@ -88,8 +88,5 @@ std::vector<Buffer> allocate_arenas(Communicator& communicator, Device& device, 
 
 /// Communicator of one rank, for memory of any device.
 std::unique_ptr<Communicator> make_self_communicator();
-std::unique_ptr<Communicator> make_message_communicator(const World& world);
-/// Null if memory cannot be shared (agreed by all ranks).
-std::unique_ptr<Communicator> make_shared_memory_communicator(const World& world);
 
 }  // namespace lockstep

@@ -5,7 +5,7 @@
 namespace lockstep {
 
 HostRanks::HostRanks(std::vector<std::size_t> boundaries, std::size_t rank)
-    : boundaries_(std::move(boundaries)), rank_(rank), host_(host_of(rank)) {}
+    : boundaries_(std::move(boundaries)), host_(host_of(rank)) {}
 
 std::size_t HostRanks::host_of(std::size_t rank) const {
   return static_cast<std::size_t>(std::ranges::upper_bound(boundaries_, rank) - boundaries_.begin()) - 1;

@@ -31,7 +31,7 @@ class HostRanks {
 
  private:
   std::vector<std::size_t> boundaries_;
-  std::size_t rank_, host_;
+  std::size_t host_;
 };
 
 /// Parts of a communicator over several hosts whose ranks share memory within a host.

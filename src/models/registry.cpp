@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
-#include <charconv>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "core/nearest.h"
 #include "core/printable.h"
+#include "core/split.h"
+#include "core/whole_number.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "models/architectures.h"
@@ -43,18 +45,14 @@ std::vector<int> mlp_widths(const std::string& name) {
     return {};
   }
   std::vector<int> widths;
-  const char* at = name.data() + prefix.size();
-  const char* const end = name.data() + name.size();
-  for (bool more = true; more;) {
-    int& width = widths.emplace_back(0);
-    const auto [rest, status] = std::from_chars(at, end, width);
-    more = rest != end;
-    if (status != std::errc() || width < 1 || width > max_width || (more && *rest != ',')) {
+  for (const std::string& text : split(std::string_view(name).substr(prefix.size()), ',')) {
+    const std::optional<int> width = whole_number<int>(text);
+    if (!width || *width < 1 || *width > max_width) {
       throw Error(Category::usage, "model '" + printable(name) +
                                        "': mlp: must be followed by widths from 1 to 1048576, separated by "
                                        "commas, as in mlp:256,128");
     }
-    at = rest + (more ? 1 : 0);
+    widths.push_back(*width);
   }
   return widths;
 }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "models/residual_blocks.h"
-
 namespace lockstep {
 namespace {
 
@@ -16,8 +14,7 @@ Value conv(Value x, const std::string& name, int channels, int kernel, int strid
                     .name = name});
 }
 
-Value residual(Value x, const ResidualBlock& block) {
-  const auto& [channels, stride, name] = block;
+Value residual(Value x, const std::string& name, int channels, int stride) {
   const Value shortcut = stride == 1 ? x : conv(x, name + ".conv3", channels, 1, stride);
   Value y = conv(x, name + ".conv1", channels, 3, stride);
   y = relu(batch_norm2d(y, {.name = name + ".bn1"}));
@@ -34,9 +31,7 @@ std::unique_ptr<Network> resnet18_d2l(Shape input, int classes) {
   int channels = 64;
   for (int stage = 1; stage <= 4; ++stage, channels *= 2) {
     for (int i = 0; i < 2; ++i) {
-      x = residual(x, {.channels = channels,
-                       .stride = stage > 1 && i == 0 ? 2 : 1,
-                       .name = fmt::format("resnet_block{}.{}", stage, i)});
+      x = residual(x, fmt::format("resnet_block{}.{}", stage, i), channels, stage > 1 && i == 0 ? 2 : 1);
     }
   }
   x = flatten(adaptive_avg_pool2d(x));

@@ -115,7 +115,6 @@ struct Pets : TemporaryFolder {
 
 void expect_same_samples(const Dataset& one, const Dataset& other) {
   ASSERT_EQ(one.size(), other.size());
-  EXPECT_EQ(one.class_names(), other.class_names());
   std::vector<std::uint8_t> buffer, other_buffer;
   for (std::uint64_t id = 0; id < one.size(); ++id) {
     EXPECT_EQ(one.label(id), other.label(id)) << id;
@@ -127,6 +126,7 @@ TEST(TarImages, FoldersOfClassesKeepTheirOrder) {
   const Pets pets;
   TarFiles files = Pets::files();
   expect_same_samples(*pets.open({files}), *pets.open_folder());
+  EXPECT_EQ(pets.open({files})->class_names(), pets.open_folder()->class_names());
   std::ranges::reverse(files);
   for (auto& [name, bytes] : files) name = "./" + name;
   expect_same_samples(*pets.open({{files[0], files[3]}, {files[1]}, {files[4], files[2]}}),
@@ -151,12 +151,7 @@ TEST(TarImages, NamesOfWebDatasetKeepTheirOrder) {
     EXPECT_EQ(data->class_names(),
               as_numbers ? (std::vector<std::string>{"0", "1"}) : (std::vector<std::string>{"cat", "dog"}));
     EXPECT_TRUE(data->warnings().empty());
-    const auto folder = pets.open_folder();
-    std::vector<std::uint8_t> buffer, other_buffer;
-    for (std::uint64_t id = 0; id < folder->size(); ++id) {
-      EXPECT_EQ(data->label(id), folder->label(id));
-      EXPECT_TRUE(std::ranges::equal(data->sample(id, buffer), folder->sample(id, other_buffer)));
-    }
+    expect_same_samples(*data, *pets.open_folder());
   }
 }
 

@@ -204,7 +204,6 @@ const std::vector<Mistake> mistakes = {
     {{"{\"op\": \"conv2d\",\n\"channels\":\n \"3\"}"},
      {"net.json:3: conv2d: channels must be a whole number"}},
     {{R"({"op": "conv2d", "channels": 3.5})"}, {":2: conv2d: channels must be a whole number"}},
-    {{R"({"op": "conv2d", "channels": 0})"}, {"channels must be from 1 to 1048576, not 0"}},
     {{R"({"op": "conv2d", "channels": 3, "kernel": 1000000})"}, {"kernel must be from 1 to 4096"}},
     {{R"({"op": "conv2d", "channels": 18446744073709551615})"},
      {"channels must be from 1 to 1048576, not 18446744073709551615"}},
@@ -239,16 +238,11 @@ const std::vector<Mistake> mistakes = {
     {{R"({"op": "add", "inputs": [1]})"}, {":2: add: inputs must be a list of names"}},
     {{R"({"op": "relu", "input": "input", "inputs": ["input"]})"}, {"has both input and inputs"}},
     {{R"({"op": "add"})"}, {":2: layer add1: takes 2 inputs, not 1"}},
-    {{R"({"op": "conv2d", "channels": 2, "name": "c"})", R"({"op": "add", "inputs": ["c", "input"]})"},
-     {":3: layer add1: cannot add 2x28x28 and 1x28x28"}},
     {{R"({"op": "conv2d", "channels": 2, "name": "c"})",
       R"({"op": "add", "name": "sum", "inputs": ["c", "input"]})"},
      {"net.json:3: layer sum: cannot add 2x28x28 and 1x28x28"}},
     {{R"({"name": "g", "repeat": 2, "layers": [{"op": "max_pool2d", "name": "m", "kernel": 20}]})"},
      {"net.json:2: layer g.1.m: a window of 20 does not fit into 1 pixel"}},
-    {{R"({"op": "conv2d", "channels": 2, "kernel": 30})"},
-     {":2: layer conv1: a window of 30 does not fit into 28 pixels"}},
-    {{R"({"op": "linear", "features": 2})"}, {":2: layer fc1: takes a vector, not 1x28x28"}},
     {{R"({"op": "adaptive_avg_pool2d", "size": 4096})", R"({"op": "conv2d", "channels": 1000})"},
      {":3: layer conv1: its output of 1000x4096x4096 is too large"}},
     {{R"({"op": "conv2d", "channels": 2, "name": "c"})", R"({"op": "relu", "input": "input"})"},
@@ -269,15 +263,9 @@ TEST(JsonNetwork, WholeFilesThatAreRefused) {
   const auto refuse = [](const std::string& text, const std::string& message) {
     expect_error(Category::usage, {message}, [&] { parse(text); });
   };
-  refuse("", "net.json:1: not valid JSON: the text ends too early");
-  refuse("{\"layers\":\n[", "net.json:2: not valid JSON");
   refuse("{\"layers\":\n\n[{\"op\": relu}]}", "net.json:3: not valid JSON: unexpected 'r'");
-  refuse("{\"layers\": [\n{\"op\": \"relu\n\"}]}", "net.json:2: not valid JSON: unexpected end of the line");
   refuse("{\"layers\": [\n{\"op\": \"linear\", \"features\": \"classes\"}]\n",
          "net.json:3: not valid JSON: the text ends too early");
-  refuse("{\"layers\": [{\"op\": tru", "not valid JSON: the text ends too early");
-  refuse("{\"layers\" 3}", "not valid JSON: unexpected '3'");
-  refuse("{\"layers\": [],\n\"layers\": []}", "net.json:2: layers: key occurs twice");
   refuse("[]", "net.json:1: must be an object {\"layers\": [...]}");
   refuse("[[{\"op\": \"flatten\"}, {\"op\": \"linear\", \"features\": \"classes\"}]]",
          "net.json:1: must be an object {\"layers\": [...]}");
@@ -289,9 +277,7 @@ TEST(JsonNetwork, WholeFilesThatAreRefused) {
   refuse("{\"layers\": 3}", "net.json:1: layers must be a list of at least one layer");
   refuse("{\"layers\": [\n{\"op\": \"flatten\"},\n{\"op\": \"linear\", \"features\": 7}]}",
          "net.json:3: the last layer has 7x1x1 values instead of 10 (the number of classes): end with");
-  refuse(std::string(100, '['), "net.json:1: [0][0][0]");
   refuse(std::string((1U << 20) + 1, ' '), "net.json: 1048577 bytes are more than the limit");
-  refuse("{\"layers\": [1e999]}", "net.json:1: ");
 }
 
 TEST(JsonNetwork, FileThatIsNotThere) {

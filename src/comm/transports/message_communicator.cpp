@@ -2,7 +2,6 @@
 
 #include "comm/transports/hosts_communicator.h"
 #include "comm/transports/messages.h"
-#include "comm/world/runtime.h"
 
 namespace lockstep {
 namespace {
@@ -57,10 +56,6 @@ class MessageCommunicator final : public Communicator {
 
 std::unique_ptr<Communicator> make_message_communicator(const MpiGroup& world, Watch& watch) {
   return std::make_unique<MessageCommunicator>(world, watch);
-}
-
-std::unique_ptr<Communicator> make_message_communicator(const World& world) {
-  return make_message_communicator(world.runtime().ranks.world, *world.runtime().watch);
 }
 
 }  // namespace lockstep

@@ -16,10 +16,6 @@ constexpr ChunkLimits chunk_limits{.staging = 1 << 20, .smallest = 1 << 12, .lar
 
 class MessageSums final : public RoutedSums {
  public:
-  MessageSums(const Messages& messages, SumLayout layout, Routes routes)
-      : MessageSums(messages, chunk_limits.chunk(layout.inputs()), std::move(layout), std::move(routes)) {}
-
- private:
   MessageSums(const Messages& messages, std::size_t chunk, SumLayout layout, Routes routes)
       : RoutedSums(messages.rank(), std::move(layout), std::move(routes), chunk),
         messages_(messages),
@@ -31,6 +27,7 @@ class MessageSums final : public RoutedSums {
     }
   }
 
+ private:
   void record_round(Stream& stream, std::size_t round) override {
     stream.call(
         [this, round] {
@@ -88,7 +85,8 @@ MessageRounds::MessageRounds(const Messages& messages, std::size_t bytes)
       requests_(std::clamp<std::size_t>((8 << 20) / std::max<std::size_t>(bytes, 1), 2, 64)) {}
 
 std::unique_ptr<SumExchange> plan_message_sums(const Messages& messages, SumLayout layout, Routes routes) {
-  return std::make_unique<MessageSums>(messages, std::move(layout), std::move(routes));
+  const std::size_t chunk = chunk_limits.chunk(layout.inputs());
+  return std::make_unique<MessageSums>(messages, chunk, std::move(layout), std::move(routes));
 }
 
 Gather plan_message_gather(const Messages& messages, std::span<std::byte> all,

@@ -56,22 +56,19 @@ class MessageRounds {
   /// Starts as many rounds as may be in transit, each by start(round, requests), then waits for `round` of
   /// `rounds`. Called for all rounds in order.
   template <class Start>
-  void complete(std::size_t round, std::size_t rounds, const Start& start);
+  void complete(std::size_t round, std::size_t rounds, const Start& start) {
+    for (; started_ < std::min(round + in_transit(), rounds); ++started_) {
+      start(started_, requests_[started_ % in_transit()]);
+    }
+    messages_->complete(requests_[round % in_transit()]);
+    if (round + 1 == rounds) started_ = 0;
+  }
 
  private:
   const Messages* messages_;
   std::vector<std::vector<MPI_Request>> requests_;  ///< requests of each round in transit
   std::size_t started_ = 0;                         ///< number of rounds started
 };
-
-template <class Start>
-void MessageRounds::complete(std::size_t round, std::size_t rounds, const Start& start) {
-  for (; started_ < std::min(round + in_transit(), rounds); ++started_) {
-    start(started_, requests_[started_ % in_transit()]);
-  }
-  messages_->complete(requests_[round % in_transit()]);
-  if (round + 1 == rounds) started_ = 0;
-}
 
 // Plans; `messages` and `group` outlive them.
 

@@ -10,7 +10,6 @@
 #include "comm/transports/shared_memory.h"
 #include "comm/transports/shared_windows.h"
 #include "comm/transports/sums_in_rounds.h"
-#include "comm/world/runtime.h"
 
 namespace lockstep {
 namespace {
@@ -277,11 +276,6 @@ std::unique_ptr<Communicator> make_shared_memory_communicator(const MpiGroup& ho
   auto windows = SharedWindows::create(host, watch);
   if (windows == nullptr) return nullptr;
   return std::make_unique<SharedMemoryCommunicator>(std::move(windows), host, watch);
-}
-
-std::unique_ptr<Communicator> make_shared_memory_communicator(const World& world) {
-  if (world.hosts() > 1) return nullptr;
-  return make_shared_memory_communicator(world.runtime().host, *world.runtime().watch);
 }
 
 }  // namespace lockstep

@@ -39,7 +39,15 @@ class SharedWindows {
   /// Runs `rounds` rounds. `stage(round, half)` fills this rank's half; `use(round)` reads the peers'
   /// through `staged_by`. Staging is one round ahead of use.
   template <typename Stage, typename Use>
-  void run(std::size_t rounds, const Stage& stage_round, const Use& use);
+  void run(std::size_t rounds, const Stage& stage_round, const Use& use) {
+    if (rounds > 0) stage([&](std::byte* half) { stage_round(0, half); });
+    for (std::size_t round = 0; round < rounds; ++round) {
+      if (round + 1 < rounds) stage([&](std::byte* half) { stage_round(round + 1, half); });
+      begin_use();
+      use(round);
+      end_use();
+    }
+  }
   /// Waits until all peers have called it.
   void barrier();
 
@@ -65,16 +73,5 @@ class SharedWindows {
   std::size_t rank_, size_, half_bytes_;
   std::uint32_t staged_ = 0, used_ = 0;
 };
-
-template <typename Stage, typename Use>
-void SharedWindows::run(std::size_t rounds, const Stage& stage_round, const Use& use) {
-  if (rounds > 0) stage([&](std::byte* half) { stage_round(0, half); });
-  for (std::size_t round = 0; round < rounds; ++round) {
-    if (round + 1 < rounds) stage([&](std::byte* half) { stage_round(round + 1, half); });
-    begin_use();
-    use(round);
-    end_use();
-  }
-}
 
 }  // namespace lockstep

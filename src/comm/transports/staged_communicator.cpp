@@ -31,10 +31,6 @@ std::size_t whole_lines(std::size_t elements) {
 
 class StagedSums final : public RoutedSums {
  public:
-  StagedSums(Communicator& host, Staging& staging, const SumLayout& layout)
-      : StagedSums(host, staging, layout, static_cast<std::size_t>(host.rank())) {}
-
- private:
   StagedSums(Communicator& host, Staging& staging, const SumLayout& layout, std::size_t rank)
       : RoutedSums(rank, layout, routes_to_all(rank, layout.counts.size()),
                    whole_lines(layout.slices.back())),
@@ -55,6 +51,7 @@ class StagedSums final : public RoutedSums {
     host_ = host.plan_sum({.own = staged_, .counts = layout.counts, .slices = layout.slices});
   }
 
+ private:
   void record_round(Stream& stream, std::size_t /*round*/) override {
     for (std::size_t i = 0; i < staged_.size(); ++i) {  // all but the own slice
       staging_.copy(stream, staged_[i], layout_.own[i], first_ * sizeof(float));
@@ -104,7 +101,7 @@ class StagedCommunicator final : public Communicator {
   }
 
   std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override {
-    return std::make_unique<StagedSums>(host_, staging_, layout);
+    return std::make_unique<StagedSums>(host_, staging_, layout, static_cast<std::size_t>(rank()));
   }
   Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
     const std::span staged(staging_.host_memory.at_least(all.size()), all.size());

@@ -90,28 +90,25 @@ class RoutedSums : public SumsInRounds {
   /// Calls receive(bytes, source, i) for each arrival of `round`, the ith of its source, then
   /// send(bytes, owner, i) for the parts of this rank's ith partial sum.
   template <class Receive, class Send>
-  void transfer(std::size_t round, const Receive& receive, const Send& send);
+  void transfer(std::size_t round, const Receive& receive, const Send& send) {
+    auto input = inputs(round).begin();
+    for (std::size_t source = 0; source < routes_.sources.size(); ++source) {
+      for (std::size_t i = 0; i < layout_.counts[source]; ++i, ++input) {
+        if (routes_.sources[source] == rank_) continue;
+        const std::span<float> arrival(const_cast<float*>(*input), length(rank_, round));
+        receive(std::as_writable_bytes(arrival), routes_.sources[source], i);
+      }
+    }
+    for (const std::size_t owner : routes_.owners) {
+      for (std::size_t i = 0; i < layout_.own.size(); ++i) {
+        const std::span<const float> part(layout_.own[i] + begin(owner, round), length(owner, round));
+        send(std::as_bytes(part), owner, i);
+      }
+    }
+  }
 
  private:
   Routes routes_;
 };
-
-template <class Receive, class Send>
-void RoutedSums::transfer(std::size_t round, const Receive& receive, const Send& send) {
-  auto input = inputs(round).begin();
-  for (std::size_t source = 0; source < routes_.sources.size(); ++source) {
-    for (std::size_t i = 0; i < layout_.counts[source]; ++i, ++input) {
-      if (routes_.sources[source] == rank_) continue;
-      const std::span<float> arrival(const_cast<float*>(*input), length(rank_, round));
-      receive(std::as_writable_bytes(arrival), routes_.sources[source], i);
-    }
-  }
-  for (const std::size_t owner : routes_.owners) {
-    for (std::size_t i = 0; i < layout_.own.size(); ++i) {
-      const std::span<const float> part(layout_.own[i] + begin(owner, round), length(owner, round));
-      send(std::as_bytes(part), owner, i);
-    }
-  }
-}
 
 }  // namespace lockstep

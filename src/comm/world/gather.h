@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "core/as_text.h"
+#include "core/split.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
@@ -38,11 +38,8 @@ inline std::string pack(const std::vector<std::string>& texts) {
 }
 
 inline std::vector<std::string> unpack(std::string_view packed) {
-  std::vector<std::string> texts;
-  while (!packed.empty()) {
-    texts.emplace_back(packed.substr(0, packed.find('\0')));
-    packed.remove_prefix(std::min(texts.back().size() + 1, packed.size()));
-  }
+  std::vector<std::string> texts = split(packed, '\0');
+  texts.pop_back();  // empty, after the last zero byte
   return texts;
 }
 

@@ -36,7 +36,6 @@ class LineIterator {
     return before;
   }
   bool operator==(const LineIterator& other) const { return at_ == other.at_; }
-  bool operator!=(const LineIterator& other) const { return at_ != other.at_; }
 
  private:
   const char* at_ = nullptr;

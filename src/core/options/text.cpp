@@ -78,22 +78,6 @@ std::vector<double> parse_numbers(std::string_view text, const Range& range) {
   return values;
 }
 
-bool parse_flag(std::string_view text) {
-  static const Names words = {"true", "false", "yes", "no", "on", "off", "1", "0"};
-  const auto found = std::find(words.begin(), words.end(), text);
-  if (found == words.end()) reject(text, "is neither true nor false");
-  return (found - words.begin()) % 2 == 0;
-}
-
-Shape parse_shape(std::string_view text) {
-  std::vector<int> extents;
-  for (const std::string& part : split(text, 'x')) {
-    extents.push_back(static_cast<int>(parse_integer(part, 1, 1U << 16)));
-  }
-  if (extents.size() != 3) reject(text, "is not CHANNELSxROWSxCOLUMNS, e.g. 3x224x224");
-  return {.channels = extents[0], .height = extents[1], .width = extents[2]};
-}
-
 struct TimeUnit {
   char name;
   int seconds;
@@ -200,7 +184,12 @@ std::string value_text(const Period& value) {
   return value.steps == 0 ? time : fmt::format("both {} steps and {}", value.steps, time);
 }
 
-void read_value(const std::string& text, const Field& /*field*/, bool& value) { value = parse_flag(text); }
+void read_value(const std::string& text, const Field& /*field*/, bool& value) {
+  static const Names words = {"true", "false", "yes", "no", "on", "off", "1", "0"};
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end()) reject(text, "is neither true nor false");
+  value = (found - words.begin()) % 2 == 0;
+}
 
 void read_value(const std::string& text, const Field& field, double& value) {
   const double number = parse_number(text);
@@ -238,7 +227,14 @@ void read_value(const std::string& text, const Field& field, Interval& value) {
   value = {.min = bounds[0], .max = bounds[1]};
 }
 
-void read_value(const std::string& text, const Field& /*field*/, Shape& value) { value = parse_shape(text); }
+void read_value(const std::string& text, const Field& /*field*/, Shape& value) {
+  std::vector<int> extents;
+  for (const std::string& part : split(text, 'x')) {
+    extents.push_back(static_cast<int>(parse_integer(part, 1, 1U << 16)));
+  }
+  if (extents.size() != 3) reject(text, "is not CHANNELSxROWSxCOLUMNS, e.g. 3x224x224");
+  value = {.channels = extents[0], .height = extents[1], .width = extents[2]};
+}
 
 void read_value(const std::string& text, const Field& field, Duration& value) {
   value = parse_duration(text, field, "is not a length of time such as 90s, 5m, 3h50m or 1d2h");

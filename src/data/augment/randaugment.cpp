@@ -38,18 +38,13 @@ void RandAugment::apply(Planes image, const SampleVisit& visit, std::vector<std:
   for (int i = 0; i < count_; ++i) {
     const int operation = draws.below(14);
     const double sign = draws.below(2) == 0 ? 1.0 : -1.0;
-    if (operation < 9) {
-      apply_signed(operation, sign, image, scratch);
-    } else {
-      apply_unsigned(operation, image);
-    }
+    apply(operation, sign, image, scratch);
   }
 }
 
 double RandAugment::magnitude(double max) const { return max * magnitude_ / max_magnitude; }
 
-void RandAugment::apply_signed(int operation, double sign, Planes image,
-                               std::vector<std::uint8_t>& scratch) const {
+void RandAugment::apply(int operation, double sign, Planes image, std::vector<std::uint8_t>& scratch) const {
   constexpr double translation = 150.0 / 331.0;  // at the maximum magnitude, as a share of the image
   const double factor = 1.0 + sign * magnitude(0.9);
   switch (operation) {
@@ -69,13 +64,8 @@ void RandAugment::apply_signed(int operation, double sign, Planes image,
       return adjust_color(image, factor);
     case 7:
       return adjust_contrast(image, factor);
-    default:
+    case 8:
       return adjust_sharpness(image, factor, scratch);
-  }
-}
-
-void RandAugment::apply_unsigned(int operation, Planes image) const {
-  switch (operation) {
     case 9:
       return posterize(image, 8 - static_cast<int>(std::floor(magnitude(4.0) + 0.5)));
     case 10:

@@ -22,8 +22,8 @@ class RandAugment {
  private:
   /// Magnitude on a scale from 0 to `max`.
   double magnitude(double max) const;
-  void apply_signed(int operation, double sign, Planes image, std::vector<std::uint8_t>& scratch) const;
-  void apply_unsigned(int operation, Planes image) const;
+  /// Applies operation number `operation` in the direction `sign`, if it has one.
+  void apply(int operation, double sign, Planes image, std::vector<std::uint8_t>& scratch) const;
 
   int magnitude_ = 0;
   int count_ = 0;

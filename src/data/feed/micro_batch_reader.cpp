@@ -24,11 +24,13 @@ const MicroBatch& MicroBatchReader::read(const MicroBatchRule& rule, std::uint32
   batch_.size = 0;
   for (const std::uint64_t id : ids) {
     try {
-      read_sample(rule, id);
+      append(id, reader_.read(rule, id, place()));
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
       bad_.add(id, error.what());
-      if (bad_.keeps_places()) add_zeros(id);
+      if (!bad_.keeps_places()) continue;
+      std::fill_n(place(), layout_.sample_bytes(), std::byte{0});
+      append(id, place());
     }
   }
   const float share = rule.share(number);
@@ -36,16 +38,6 @@ const MicroBatch& MicroBatchReader::read(const MicroBatchRule& rule, std::uint32
     rule.write(batch_, i, batch_.ids[i], target_of(dataset_, batch_.ids[i]), share);
   }
   return batch_;
-}
-
-/// Appends the sample to the micro-batch.
-void MicroBatchReader::read_sample(const MicroBatchRule& rule, std::uint64_t id) {
-  append(id, reader_.read(rule, id, place()));
-}
-
-void MicroBatchReader::add_zeros(std::uint64_t id) {
-  std::fill_n(place(), layout_.sample_bytes(), std::byte{0});
-  append(id, place());
 }
 
 void MicroBatchReader::append(std::uint64_t id, const std::byte* sample) {

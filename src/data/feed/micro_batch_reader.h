@@ -31,8 +31,7 @@ class MicroBatchReader {
     std::byte bytes[64];
   };
 
-  void read_sample(const MicroBatchRule& rule, std::uint64_t id);
-  void add_zeros(std::uint64_t id);
+  /// Appends a sample to the micro-batch.
   void append(std::uint64_t id, const std::byte* sample);
   /// Memory of the block for the next sample.
   std::byte* place() { return layout_.sample(block_.data()->bytes, batch_.size); }

@@ -25,10 +25,7 @@ void SampleReader::reframe_pixels(std::span<const std::uint8_t> pixels, const Sa
   const Shape shape = dataset_.shape();
   const auto plane = static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width);
   const Box box = transform_.frame({shape.width, shape.height}, visit);
-  part_.image.width = shape.width;
-  part_.image.height = shape.height;
-  part_.image.channels = 1;
-  part_.image.pixels.resize(std::max(part_.image.pixels.size(), plane));
+  part_.image.set_size(shape.width, shape.height, 1);
   for (std::size_t first = 0; first < pixels.size(); first += plane) {
     std::ranges::copy(pixels.subspan(first, plane), part_.image.pixels.begin());
     resampler_.resize(part_.image, box, shape.width, shape.height, place + first);

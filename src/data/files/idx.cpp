@@ -1,6 +1,7 @@
 #include "data/files/idx.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/printable.h"
 #include "lockstep/error.h"
@@ -17,14 +18,6 @@ std::uint32_t big_endian(std::span<const std::byte> bytes) {
     value = (value << 8) | std::to_integer<std::uint32_t>(byte);
   }
   return value;
-}
-
-std::string product_text(std::span<const std::uint32_t> dimensions) {
-  std::string text;
-  for (const std::uint32_t extent : dimensions) {
-    text += fmt::format("{}{}", text.empty() ? "" : "x", extent);
-  }
-  return text;
 }
 
 /// Whether the product of `dimensions` is `size`.
@@ -62,7 +55,7 @@ IdxArray parse_idx(std::span<const std::byte> file, const IdxExpectation& expect
   const std::span<const std::byte> values = file.subspan(header_bytes);
   if (!product_is(array.dimensions, values.size())) {
     throw Error(Category::data, fmt::format("{}: header promises {} bytes, file holds {}{}", expected.name,
-                                            product_text(array.dimensions), values.size(), after));
+                                            fmt::join(array.dimensions, "x"), values.size(), after));
   }
   array.values = {reinterpret_cast<const std::uint8_t*>(values.data()), values.size()};
   return array;

@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <optional>
-#include <utility>
 
 #include "core/as_text.h"
 #include "core/hash.h"
 #include "core/printable.h"
+#include "core/split.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -72,19 +71,6 @@ ShardHeader check_shard_header(std::span<const std::byte> file, const std::strin
   return header;
 }
 
-/// Lines of `text`; none: the last line has no end.
-std::optional<std::vector<std::string>> lines_of(std::string_view text) {
-  if (!text.empty() && text.back() != '\n') {
-    return std::nullopt;
-  }
-  std::vector<std::string> lines;
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(end + 1);
-  }
-  return lines;
-}
-
 }  // namespace
 
 ShardIndex parse_shard_index(std::span<const std::byte> file, const std::string& name) {
@@ -109,12 +95,12 @@ ShardIndex parse_shard_index(std::span<const std::byte> file, const std::string&
                                             name, sample_name_bytes, names.size()));
   }
   index.sample_names = names.substr(0, sample_name_bytes);
-  auto classes = lines_of(names.substr(sample_name_bytes));
-  if (!classes || classes->size() != header.classes) {
+  index.classes = split(names.substr(sample_name_bytes), '\n');
+  if (!index.classes.back().empty() || index.classes.size() - 1 != header.classes) {
     throw Error(Category::data, fmt::format("{}: the header promises names of {} classes, which are missing",
                                             name, header.classes));
   }
-  index.classes = std::move(*classes);
+  index.classes.pop_back();  // empty, after the last line end
   return index;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -11,6 +13,14 @@ struct Image {
   int height = 0;
   int channels = 0;
   std::vector<std::uint8_t> pixels;  ///< may be longer than the image, as it only grows
+
+  void set_size(int columns, int rows, int channel_count) {
+    width = columns;
+    height = rows;
+    channels = channel_count;
+    const auto count = static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows);
+    pixels.resize(std::max(pixels.size(), count * static_cast<std::size_t>(channel_count)));
+  }
 };
 
 struct ImageSize {

@@ -183,11 +183,8 @@ void JpegDecoder::decode(const Box& box, ImageSize min_size, int channels, Image
     state_->fail();
   }
   Image& image = part.image;
-  image.width = static_cast<int>(width);
-  image.height = static_cast<int>(bottom) - static_cast<int>(top);
-  image.channels = channels;
+  image.set_size(static_cast<int>(width), static_cast<int>(bottom) - static_cast<int>(top), channels);
   const std::size_t row_bytes = static_cast<std::size_t>(width) * static_cast<std::size_t>(channels);
-  image.pixels.resize(std::max(image.pixels.size(), row_bytes * static_cast<std::size_t>(image.height)));
   for (std::size_t row = 0; row < static_cast<std::size_t>(image.height); ++row) {
     state_->read_pixels(channels, image.width, image.pixels.data() + row * row_bytes);
   }

@@ -104,9 +104,7 @@ void PngDecoder::decode(int channels, Image& image) {
   const std::size_t width = png_get_image_width(state.png, state.info);
   const std::size_t height = png_get_image_height(state.png, state.info);
   const std::size_t row = png_get_rowbytes(state.png, state.info);  // one or three bytes for each pixel
-  image.width = static_cast<int>(width);
-  image.height = static_cast<int>(height);
-  image.channels = channels;
+  image.set_size(static_cast<int>(width), static_cast<int>(height), channels);
   image.pixels.resize(std::max(image.pixels.size(), row * height));
   std::vector<png_bytep> rows(height);
   for (std::size_t i = 0; i < height; ++i) rows[i] = image.pixels.data() + i * row;

@@ -45,10 +45,7 @@ ImageSize WebpDecoder::open(std::span<const std::uint8_t> file) {
 
 void WebpDecoder::decode(int channels, Image& image) {
   const std::size_t count = static_cast<std::size_t>(size_.width) * static_cast<std::size_t>(size_.height);
-  image.width = size_.width;
-  image.height = size_.height;
-  image.channels = channels;
-  image.pixels.resize(std::max(image.pixels.size(), count * static_cast<std::size_t>(channels)));
+  image.set_size(size_.width, size_.height, channels);
   if (channels == 1) rgb_.resize(std::max(rgb_.size(), 3 * count));
   std::vector<std::uint8_t>& rgb = channels == 1 ? rgb_ : image.pixels;
 

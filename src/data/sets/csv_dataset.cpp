@@ -201,12 +201,11 @@ std::unique_ptr<Dataset> make_csv_dataset(const TableEncoding& encoding, Encoded
 
 CsvTable split_off_test_rows(CsvTable& table, double fraction, Task task) {
   const auto without_rows = [&] {
-    CsvTable part{.labels = {.file = table.labels.file,
-                             .separator = table.labels.separator,
-                             .column = table.labels.column},
-                  .columns = table.columns,
-                  .cells = RowBlocks<CsvCell>(table.columns.size())};
-    return part;
+    return CsvTable{.labels = {.file = table.labels.file,
+                               .separator = table.labels.separator,
+                               .column = table.labels.column},
+                    .columns = table.columns,
+                    .cells = RowBlocks<CsvCell>(table.columns.size())};
   };
   CsvTable train = without_rows(), test = without_rows();
   train.warnings = std::move(table.warnings);

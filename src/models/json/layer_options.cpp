@@ -65,10 +65,10 @@ int LayerOptions::integer(const char* key, int min, int max, int fallback) {
 }
 
 int LayerOptions::integer_or(const char* key, int min, int max, std::string_view word, int value_of_word) {
-  if (is_word(key, word)) {
+  const JsonValue* value = take(key);
+  if (value != nullptr && *value == word) {
     return value_of_word;
   }
-  const JsonValue* value = take(key);
   if (value != nullptr && !value->is_number_integer()) {
     refuse_at(*value, fmt::format("{} must be a whole number or \"{}\"", key, word));
   }
@@ -76,14 +76,8 @@ int LayerOptions::integer_or(const char* key, int min, int max, std::string_view
 }
 
 double LayerOptions::number(const char* key, double fallback) {
-  const JsonValue* value = take(key);
-  if (value == nullptr) {
-    return fallback;
-  }
-  if (!value->is_number()) {
-    refuse_at(*value, fmt::format("{} must be a number", key));
-  }
-  return value->get<double>();
+  const JsonValue* value = take(key, &JsonValue::is_number, "a number");
+  return value == nullptr ? fallback : value->get<double>();
 }
 
 bool LayerOptions::flag(const char* key, bool fallback) {
@@ -116,11 +110,6 @@ std::vector<std::string> LayerOptions::texts(const char* key) {
     texts.push_back(value);
   }
   return texts;
-}
-
-bool LayerOptions::is_word(const char* key, std::string_view word) {
-  const JsonValue* value = take(key);
-  return value != nullptr && *value == word;
 }
 
 Initializer LayerOptions::initializer(const char* key, const Initializer& fallback) {

@@ -40,8 +40,6 @@ class LayerOptions {
  private:
   const JsonValue* take(const char* key);
   const JsonValue* take(const char* key, bool (JsonValue::*is_type)() const noexcept, const char* type);
-  /// Whether the value of `key` is this text.
-  bool is_word(const char* key, std::string_view word);
   [[noreturn]] void refuse_at(const JsonValue& value, const std::string& reason) const;
 
   const JsonDocument& document_;

@@ -70,9 +70,9 @@ struct Part {
     normalized,    ///< same, each group normalized
   } kind;
   LayerOutput of;
+  std::string node;  ///< label of the node
   double factor = 1.0;
   double eps = 0.0;
-  std::string node;  ///< label of the node
 };
 using GraphTensor = std::variant<LayerOutput, Constant, Filled, Sizes, Part>;
 
@@ -257,9 +257,9 @@ class GraphReader {
     if (const auto* found = std::get_if<Sizes>(&tensor(node, number))) return found->values;
     node.refuse(fmt::format("input {} does not consist of known sizes", number + 1));
   }
-  /// Whole numbers from an attribute or, in later opsets, an input.
-  Extents sizes_or_attribute(const OnnxNode& node, const char* attribute, std::size_t number) const {
-    return node.has_input(number) ? sizes(node, number) : node.integers(attribute, {});
+  /// Axes from the attribute or, in later opsets, the second input.
+  Extents axes_of(const OnnxNode& node) const {
+    return node.has_input(1) ? sizes(node, 1) : node.integers("axes", {});
   }
   /// Constant that is a single number; none: it is something else.
   std::optional<double> find_number(const GraphTensor& tensor) const {
@@ -435,7 +435,7 @@ class GraphReader {
       if (options_.weights && (!has_values(node, 1, 1.0F) || !has_values(node, 2, 0.0F))) {
         node.refuse("weights of the groups of a group normalization are not supported");
       }
-      return Part{Part::Kind::normalized, part->of, part->factor, eps, node.label()};
+      return Part{Part::Kind::normalized, part->of, node.label(), part->factor, eps};
     }
     const LayerOutput x = image(node);
     const std::int64_t channels = layers_.shape(x.layer).channels;
@@ -479,7 +479,7 @@ class GraphReader {
     return layer(node, Activation{Activation::Kind::gelu}, {layer_output(node)});
   }
   GraphTensor sigmoid(const OnnxNode& node) {
-    return Part{Part::Kind::sigmoid, layer_output(node), 1.0, 0.0, node.label()};
+    return Part{Part::Kind::sigmoid, layer_output(node), node.label()};
   }
   GraphTensor erf(const OnnxNode& node) {
     const auto* part = std::get_if<Part>(&tensor(node, 0));
@@ -487,13 +487,12 @@ class GraphReader {
         !is_near(part->factor, 1.0 / std::numbers::sqrt2)) {
       node.refuse("this operator is supported as a part of GELU only");
     }
-    return Part{Part::Kind::erf, part->of, 1.0, 0.0, node.label()};
+    return Part{Part::Kind::erf, part->of, node.label()};
   }
   GraphTensor div(const OnnxNode& node) { return scaled(node, 0, 1.0 / number(node, 1)); }
   GraphTensor scaled(const OnnxNode& node, std::size_t input, double factor) {
     const auto* part = std::get_if<Part>(&tensor(node, input));
-    if (part == nullptr)
-      return Part{Part::Kind::scaled, layer_output(node, input), factor, 0.0, node.label()};
+    if (part == nullptr) return Part{Part::Kind::scaled, layer_output(node, input), node.label(), factor};
     if (part->kind != Part::Kind::twice_gelu || !is_near(factor, 0.5)) refuse_part(*part);
     return layer(node, Activation{Activation::Kind::gelu}, {part->of});
   }
@@ -510,9 +509,7 @@ class GraphReader {
       const GraphTensor& other = tensor(node, 1 - i);
       if (const auto* x = std::get_if<LayerOutput>(&other); x != nullptr && *x == part->of) {
         if (part->kind == Part::Kind::sigmoid) return layer(node, Activation{Activation::Kind::silu}, {*x});
-        if (part->kind == Part::Kind::erf_plus_one) {
-          return Part{Part::Kind::twice_gelu, *x, 1.0, 0.0, node.label()};
-        }
+        if (part->kind == Part::Kind::erf_plus_one) return Part{Part::Kind::twice_gelu, *x, node.label()};
       }
       const auto* half = std::get_if<Part>(&other);
       if (part->kind == Part::Kind::erf_plus_one && half != nullptr && half->kind == Part::Kind::scaled &&
@@ -538,7 +535,7 @@ class GraphReader {
     const auto* part = std::get_if<Part>(&tensor(node, input));
     if (part == nullptr) node.refuse("adds a number, which no layer does");
     if (part->kind != Part::Kind::erf || term != 1.0) refuse_part(*part);
-    return Part{Part::Kind::erf_plus_one, part->of, 1.0, 0.0, node.label()};
+    return Part{Part::Kind::erf_plus_one, part->of, node.label()};
   }
   /// Takes constants per channel as weight (`which` 0) or bias (1) of the layer that gives x, if it is one
   /// without them that nothing else reads.
@@ -665,7 +662,7 @@ class GraphReader {
   }
   GraphTensor reduce_mean(const OnnxNode& node) {
     const LayerOutput x = image(node);
-    Extents axes = sizes_or_attribute(node, "axes", 1);
+    Extents axes = axes_of(node);
     for (std::int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
     std::ranges::sort(axes);
     if (axes != Extents{2, 3}) node.refuse("only the mean over all pixels is supported");
@@ -685,11 +682,11 @@ class GraphReader {
     if (axis != 1 && axis != (x.flat ? -1 : -3)) node.refuse(fmt::format("axis {} is not supported", axis));
     return flattened(node, x);
   }
-  /// Sizes of the dimensions of a tensor.
-  Extents extents(const OnnxNode& node, std::size_t number) const {
-    if (const Constant* found = constant_or_null(node, number)) return found->shape;
-    if (const auto* found = std::get_if<Filled>(&tensor(node, number))) return found->shape;
-    const LayerOutput x = layer_output(node, number);
+  /// Sizes of the dimensions of the node's first input.
+  Extents extents(const OnnxNode& node) const {
+    if (const Constant* found = constant_or_null(node, 0)) return found->shape;
+    if (const auto* found = std::get_if<Filled>(&tensor(node, 0))) return found->shape;
+    const LayerOutput x = layer_output(node);
     const Shape& shape = layers_.shape(x.layer);
     if (x.flat) return {batch_, shape.channels};
     return {batch_, shape.channels, shape.height, shape.width};
@@ -706,9 +703,7 @@ class GraphReader {
     }
     if (to.size() == 2) return flattened(node, x);
     if (to == Extents{0, shape.channels, shape.height, shape.width}) return LayerOutput{x.layer, false};
-    if (to.size() == 3) {
-      return Part{Part::Kind::grouped, x, static_cast<double>(to[1]), 0.0, node.label()};
-    }
+    if (to.size() == 3) return Part{Part::Kind::grouped, x, node.label(), static_cast<double>(to[1])};
     node.refuse(fmt::format("the shape [{}] is not supported", fmt::join(sizes(node, 1), ",")));
   }
   /// Completes the target shape of a tensor of [batch, ...]: 0 for the batch, sizes for the rest. Returns
@@ -756,7 +751,7 @@ class GraphReader {
     return transposed(matrix);
   }
   GraphTensor squeeze(const OnnxNode& node) {
-    Extents axes = sizes_or_attribute(node, "axes", 1);
+    Extents axes = axes_of(node);
     if (std::holds_alternative<Sizes>(tensor(node, 0))) return tensor(node, 0);
     const LayerOutput x = image(node);
     for (std::int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
@@ -768,7 +763,7 @@ class GraphReader {
     return flattened(node, x);
   }
   GraphTensor unsqueeze(const OnnxNode& node) {
-    Extents axes = sizes_or_attribute(node, "axes", 1);
+    Extents axes = axes_of(node);
     const GraphTensor& x = tensor(node, 0);
     if (std::holds_alternative<Sizes>(x)) return x;
     if (const Constant* found = constant_or_null(node, 0)) {
@@ -790,7 +785,7 @@ class GraphReader {
     return LayerOutput{output.layer, false};
   }
   GraphTensor shape(const OnnxNode& node) {
-    const Extents all = extents(node, 0);
+    const Extents all = extents(node);
     const auto rank = static_cast<std::int64_t>(all.size());
     const auto position = [&](const char* attribute, std::int64_t fallback) {
       const std::int64_t value = node.integer(attribute, fallback);

@@ -124,13 +124,8 @@ std::uint64_t key_of(const ImageList& list, const ImageList::File& file) {
   return Digest(name).words()[0];
 }
 
-}  // namespace
-
-std::filesystem::path find_image_part(const std::filesystem::path& folder, Part part) {
-  if (file_kind(folder) != FileKind::folder) return {};
-  return find_part_place(folder, part).path();
-}
-
+/// Moves `fraction` of the files of each class to a second list (data/sets/held_out.h). Keys are hashes of
+/// CLASS/NAME, without other folders.
 ImageList split_off_test_images(ImageList& list, double fraction) {
   std::vector<int> labels;
   std::vector<std::uint64_t> keys;
@@ -150,6 +145,13 @@ ImageList split_off_test_images(ImageList& list, double fraction) {
   }
   list.files = std::move(train);
   return test;
+}
+
+}  // namespace
+
+std::filesystem::path find_image_part(const std::filesystem::path& folder, Part part) {
+  if (file_kind(folder) != FileKind::folder) return {};
+  return find_part_place(folder, part).path();
 }
 
 ImageParts list_image_parts(const std::filesystem::path& place, double test_fraction, DataUse use) {

@@ -29,8 +29,4 @@ ImageParts list_image_parts(const std::filesystem::path& place, double test_frac
 /// Folder of a part in `folder`, or its first archive. Empty: there is none, or no such folder.
 std::filesystem::path find_image_part(const std::filesystem::path& folder, Part part);
 
-/// Moves `fraction` of the files of each class to a second list (data/sets/held_out.h). Keys are hashes of
-/// CLASS/NAME, without other folders.
-ImageList split_off_test_images(ImageList& list, double fraction);
-
 }  // namespace lockstep

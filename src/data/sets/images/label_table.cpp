@@ -9,6 +9,7 @@
 
 #include "core/nearest.h"
 #include "core/printable.h"
+#include "core/split.h"
 #include "core/utf8.h"
 #include "data/files/csv_cell.h"
 #include "data/files/csv_table.h"
@@ -84,12 +85,9 @@ char separator_of(const LabelCells& cells) {
 /// Names of labels in a cell. Several spaces count as one.
 std::vector<std::string> split_names(const LabelTable& table, std::size_t row, std::string_view cell) {
   std::vector<std::string> names;
-  std::string_view rest = cell;
-  for (bool more = !rest.empty(); more;) {
-    const std::size_t end = std::min(rest.find(table.separator), rest.size());
-    const std::string_view name = without_spaces(rest.substr(0, end));
-    more = end < rest.size();
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  if (cell.empty()) return names;
+  for (const std::string& part : split(cell, table.separator)) {
+    const std::string_view name = without_spaces(part);
     if (name.empty() && table.separator == ' ') continue;
     if (name.empty()) {
       fail_line(table, table.lines[row], fmt::format("an empty label in {}", in_quotes(cell)));

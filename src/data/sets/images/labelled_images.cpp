@@ -79,7 +79,8 @@ class ImageTree {
       const auto found = std::ranges::find(part_folders_, path.begin()->string());
       if (!is_image_name(path.filename().string()) || (has_parts && found == part_folders_.end())) continue;
       ids_.emplace(path.string(), images_.size());
-      images_.push_back({.path = path.string(), .part = has_parts ? all_parts[index(found)] : Part::train});
+      const auto number = static_cast<std::size_t>(found - part_folders_.begin());
+      images_.push_back({.path = path.string(), .part = has_parts ? all_parts[number] : Part::train});
     }
   }
 
@@ -112,10 +113,6 @@ class ImageTree {
 
  private:
   static std::size_t number_of(Part part) { return static_cast<std::size_t>(part); }
-  template <class Iterator>
-  std::size_t index(Iterator found) const {
-    return static_cast<std::size_t>(found - part_folders_.begin());
-  }
   std::string below_folder(const Path& path) const {
     if (path.is_relative()) return path.lexically_normal().string();
     return path.lexically_relative(std::filesystem::absolute(folder_).lexically_normal()).string();

@@ -35,13 +35,10 @@ class Shrinker {
     const auto scaled = [&](int side) {
       return std::max(1, static_cast<int>(std::floor(side * scale + 0.5)));
     };
-    small_.width = scaled(size.width);
-    small_.height = scaled(size.height);
-    small_.channels = 3;
+    small_.set_size(scaled(size.width), scaled(size.height), 3);
     decoder_.decode(all, {small_.width, small_.height}, 3, part_);
     const auto plane = static_cast<std::size_t>(small_.width) * static_cast<std::size_t>(small_.height);
     planes_.resize(std::max(planes_.size(), 3 * plane));
-    small_.pixels.resize(std::max(small_.pixels.size(), 3 * plane));
     resampler_.resize(part_.image, part_.box, small_.width, small_.height, planes_.data());
     for (std::size_t i = 0; i < 3 * plane; ++i) {
       small_.pixels[i] = planes_[i % 3 * plane + i / 3];
