@@ -32,6 +32,7 @@ const HostParts* find_host_parts(Communicator& communicator) {
 
 /// Partial sums of all ranks after their local merges, in rank order.
 struct Inputs {
+  Inputs() = default;
   explicit Inputs(const Assignment& assignment) {
     for (std::size_t rank = 0; rank + 1 < assignment.ranks.size(); ++rank) {
       of_ranks.push_back(cover(assignment.ranks[rank], assignment.ranks[rank + 1]));
@@ -73,33 +74,30 @@ std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
   sums->first_ = slices[rank];
   sums->last_ = slices[rank + 1];
 
-  std::vector<Node> nodes;                  // subtrees whose sums are the inputs of the fold
-  std::vector<std::vector<Node>> of_ranks;  // the same, by rank
+  Inputs inputs;
   SumLayout layout{.own = {}, .counts = {}, .slices = slices};
   if (communicator.size() == 1) {
     for (const Partial& partial : options.partials) {
-      nodes.push_back(partial.node);
+      inputs.nodes.push_back(partial.node);
       layout.own.push_back(partial.data);
     }
-    layout.counts = {static_cast<std::uint32_t>(nodes.size())};
+    inputs.counts = {static_cast<std::uint32_t>(layout.own.size())};
   } else {
     sums->merge_ = LocalMerge(options.partials, options.elements);
     for (const Partial& partial : sums->merge_.results()) layout.own.push_back(partial.data);
-    Inputs inputs(options.assignment);
-    nodes = std::move(inputs.nodes);
-    of_ranks = std::move(inputs.of_ranks);
-    layout.counts = std::move(inputs.counts);
+    inputs = Inputs(options.assignment);
   }
+  layout.counts = inputs.counts;
   // Only this rank reads its own partial sums of its slice, so the sum may overwrite them.
   if (!layout.own.empty()) sums->sum_ = layout.own.front() + sums->first_;
   if (const HostParts* const parts = find_host_parts(communicator)) {
-    HostExchange planned = plan_host_exchange(*parts, options.summation, layout, of_ranks);
-    nodes = std::move(planned.inputs);
+    HostExchange planned = plan_host_exchange(*parts, options.summation, layout, inputs.of_ranks);
+    inputs.nodes = std::move(planned.inputs);
     sums->exchange_ = std::move(planned.exchange);
   } else {
     sums->exchange_ = communicator.plan_sum(std::move(layout));
   }
-  sums->fold_ = plan_fold(nodes, options.assignment.leaves);
+  sums->fold_ = plan_fold(inputs.nodes, options.assignment.leaves);
   return sums;
 }
 

@@ -1,6 +1,7 @@
 #include "gradient/partial_sum_plan.h"
 
-#include <algorithm>
+#include <set>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -12,18 +13,12 @@ bool are_siblings(const Node& left, const Node& right) {
 /// Numbers of free arenas; the lowest is taken first.
 class FreeArenas {
  public:
-  std::uint32_t take() {
-    if (free_.empty()) return count_++;
-    const auto lowest = std::min_element(free_.begin(), free_.end());
-    const std::uint32_t arena = *lowest;
-    free_.erase(lowest);
-    return arena;
-  }
-  void give(std::uint32_t arena) { free_.push_back(arena); }
+  std::uint32_t take() { return free_.empty() ? count_++ : free_.extract(free_.begin()).value(); }
+  void give(std::uint32_t arena) { free_.insert(arena); }
   std::uint32_t count() const { return count_; }
 
  private:
-  std::vector<std::uint32_t> free_;
+  std::set<std::uint32_t> free_;
   std::uint32_t count_ = 0;
 };
 

@@ -10,9 +10,7 @@ namespace {
 class CpuArenaUpdate final : public ArenaUpdate {
  public:
   explicit CpuArenaUpdate(const ArenaUpdateOptions& options)
-      : options_(options), trust_ratios_(options.parameters, 1.0F) {
-    state_parts_.resize(options.states.size());
-  }
+      : options_(options), state_parts_(options.states.size()), trust_ratios_(options.parameters, 1.0F) {}
 
   void apply(Stream& stream, const SumChunk& chunk, const Fold& fold) override {
     blocks_.reserve(fold);

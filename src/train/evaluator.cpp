@@ -111,13 +111,11 @@ Evaluator::Rounds Evaluator::record(std::uint64_t rounds) {
   return recorded;
 }
 
-/// Runs the recorded pass until it ends or `should_continue`, unless it is empty, returns false.
-std::optional<Evaluation> Evaluator::run(const Rounds& rounds, const std::function<bool()>& should_continue) {
+std::optional<Evaluation> Evaluator::run_while(const std::function<bool()>& should_continue) {
   const std::vector<std::uint32_t>& bounds = pass_.assignment().executors;
   for (std::size_t e = 0; e < runners_.size(); ++e) {
-    const std::uint64_t first = loader_.position(bounds[e]);
-    const std::uint64_t end = std::min(loader_.position(bounds[e + 1]), loader_.dataset().size());
-    const SampleRange range{.first = first, .samples = end - std::min(first, end)};
+    const std::uint64_t first = position(bounds[e]);
+    const SampleRange range{.first = first, .samples = position(bounds[e + 1]) - first};
     runners_[e]->expect({&range, 1});
   }
   Watch& watch = watch_of(session_.world());
@@ -126,7 +124,7 @@ std::optional<Evaluation> Evaluator::run(const Rounds& rounds, const std::functi
     const InCollective waiting(watch, Collective::device, Group::alone);
     session_.device().copy(to, pass_.results().data(), bytes);
   };
-  for (const auto& round : rounds) {
+  for (const auto& round : rounds_) {
     if (should_continue) {
       LeafResult last;  // so that rounds are not queued in the device
       copy(&last, std::min(pass_.results().size(), 1UL) * sizeof last);
@@ -143,12 +141,6 @@ std::optional<Evaluation> Evaluator::run(const Rounds& rounds, const std::functi
     evaluation.mean_average_precision = mean_average_precision(evaluation.labels);
   }
   return evaluation;
-}
-
-Evaluation Evaluator::run() { return *run(rounds_, nullptr); }
-
-std::optional<Evaluation> Evaluator::run_while(const std::function<bool()>& should_continue) {
-  return run(rounds_, should_continue);
 }
 
 void Evaluator::count_confusion(std::size_t classes) {

@@ -41,9 +41,9 @@ class Evaluator {
             std::span<const float> parameters, const InputOptions& input = {}, std::uint64_t rounds = 1);
 
   /// Evaluates the data set. The caller checks whether any sample could be read (check_read). Collective.
-  Evaluation run();
-  /// Same as run, but calls `should_continue` before each round and returns nothing once it is false.
-  /// `should_continue` is collective and returns the same on all ranks.
+  Evaluation run() { return *run_while(nullptr); }
+  /// Same as run, but calls `should_continue`, unless it is empty, before each round and returns nothing once
+  /// it is false. `should_continue` is collective and returns the same on all ranks.
   std::optional<Evaluation> run_while(const std::function<bool()>& should_continue);
   /// Lets evaluations from now on set Evaluation::confusion, for `classes` classes. Collective. Throws
   /// Error(resource) on all ranks.
@@ -56,7 +56,6 @@ class Evaluator {
   using Rounds = std::vector<std::vector<std::unique_ptr<Program>>>;
   Rounds record(std::uint64_t rounds);
   std::size_t own_samples() const { return std::size_t{last_leaf() - first_leaf()} * loader_.micro_batch(); }
-  std::optional<Evaluation> run(const Rounds& rounds, const std::function<bool()>& should_continue);
   std::vector<std::uint64_t> confusion() const;
   void collect_outputs();
   std::vector<LabelResult> labels(std::uint64_t skipped);

@@ -17,17 +17,10 @@ TrainingState::TrainingState(const Session& session, const Run& run) : run_(run)
   });
   const auto rank = static_cast<std::size_t>(session.owners().rank());
   const std::size_t elements = run.layout.elements, first = slices_[rank], last = slices_[rank + 1];
-  arenas_.push_back({.name = "parameters",
-                     .data = session.allocate_arena(elements),
-                     .begin = 0,
-                     .first = 0,
-                     .last = elements});
+  arenas_.push_back({.name = "parameters", .data = session.allocate_arena(elements), .last = elements});
   if (run.options.model_ema) {
-    arenas_.push_back({.name = "average",
-                       .data = session.allocate_arena(elements),
-                       .begin = 0,
-                       .first = first,
-                       .last = last});
+    arenas_.push_back(
+        {.name = "average", .data = session.allocate_arena(elements), .first = first, .last = last});
   }
   world.agree([&] {
     for (const NamedArena& arena : arenas_) views_.emplace_back(session.device(), arena.data);

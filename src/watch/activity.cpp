@@ -69,13 +69,6 @@ std::optional<Activity> ActivityRing::read(std::uint64_t number) const {
   return unpack(words);
 }
 
-std::optional<Activity> ActivityRing::latest() const {
-  for (std::uint64_t number = count(); number > 0; number = count()) {
-    if (auto activity = read(number - 1)) return activity;
-  }
-  return std::nullopt;
-}
-
 std::vector<Activity> ActivityRing::history() const {
   const std::uint64_t end = count();
   std::vector<Activity> activities;

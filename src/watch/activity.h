@@ -76,8 +76,6 @@ class ActivityRing {
   std::uint64_t count() const { return count_.load(std::memory_order_acquire); }
   /// The activity with this number, from 0; nothing if it has not been added yet or is no longer there.
   std::optional<Activity> read(std::uint64_t number) const;
-  /// The newest activity; nothing if there is none.
-  std::optional<Activity> latest() const;
   /// Activities that are still there, oldest first.
   std::vector<Activity> history() const;
 

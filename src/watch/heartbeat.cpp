@@ -72,7 +72,7 @@ class Listener final : public Heartbeat {
     for (ConnectionPointer& connection : hosts_) {
       if (!connection) continue;
       connection->flush();
-      receive(*connection, messages);
+      std::ranges::move(connection->receive(), std::back_inserter(messages));
       if (!connection->is_open()) connection.reset();
     }
     return messages;
@@ -101,13 +101,9 @@ class Listener final : public Heartbeat {
       pending_.push_back(std::make_unique<AuthenticatedConnection>(std::move(accepted), key_));
     }
   }
-  static void receive(AuthenticatedConnection& connection, std::vector<HeartbeatMessage>& messages) {
-    for (HeartbeatMessage& message : connection.receive()) messages.push_back(std::move(message));
-  }
   /// A host that has found several ways to this one uses one of them, which stays.
   void authenticate(ConnectionPointer& pending, std::vector<HeartbeatMessage>& messages) {
-    std::vector<HeartbeatMessage> received;
-    receive(*pending, received);
+    std::vector<HeartbeatMessage> received = pending->receive();
     pending->flush();
     if (pending->is_authenticated() && pending->host() < hosts_.size()) {
       const std::size_t host = pending->host();
@@ -140,7 +136,7 @@ class Connector final : public Heartbeat {
     if (!connection_) connect(messages);
     if (!connection_) return messages;
     connection_->flush();
-    for (HeartbeatMessage& message : connection_->receive()) messages.push_back(std::move(message));
+    std::ranges::move(connection_->receive(), std::back_inserter(messages));
     if (!connection_->is_open()) {
       connection_.reset();
       next_attempt_ = Clock::now();

@@ -47,7 +47,6 @@ class JobMemory {
   JobMemory(const JobMemory&) = delete;
   JobMemory& operator=(const JobMemory&) = delete;
 
-  int ranks() const { return ranks_; }
   RankMemory& rank(int local_rank) const { return slots()[local_rank]; }
   /// PID of the process that reports why the job ends, claimed once by compare-and-swap; 0: none.
   std::atomic<std::int64_t>& reporter() const { return header()->reporter; }

@@ -18,7 +18,6 @@ class LocalRank {
   /// of a rank without progress: whether it is stopped, and whether its threads compute or wait for a core.
   void look(RankState& state, double seconds, bool suspicious);
 
-  bool is_visible() const { return memory_ != nullptr; }
   /// Whether its monitor has shown activity in the last 2 s.
   bool is_alive() const;
   /// Whether it has printed an error and ends.

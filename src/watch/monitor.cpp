@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/json/json.h"
@@ -113,7 +114,7 @@ void Monitor::pause() {
 
 /// `seconds` have passed since the last call, at most longest_tick.
 void Monitor::work(double seconds) {
-  if (const int status = memory_.ended(); status != 0) end_process(status);
+  if (const int status = memory_.ended(); status != 0) std::_Exit(status);
   publish();
   const bool deciding = decides();
   const bool suspicious = deciding && is_suspicious();
@@ -152,8 +153,7 @@ bool Monitor::decides() const {
   for (std::size_t local = 0; !is_own(local); ++local) {
     const LocalRank& lower = locals_[local];
     const RankState& state = ranks_.table.ranks[ranks_.first() + local];
-    if (lower.is_visible() && state.known && state.process != 0 && !state.ended && !state.ends_by_itself &&
-        lower.is_alive()) {
+    if (state.known && state.process != 0 && !state.ended && !state.ends_by_itself && lower.is_alive()) {
       return false;
     }
   }
@@ -164,7 +164,7 @@ bool Monitor::decides() const {
 /// it, the others decide by what they see.
 HangLimits Monitor::limits_here() const {
   HangLimits limits = options_.limits;
-  if (ranks_.host == 0 || !is_first() || !ranks_.heartbeat) return limits;
+  if (ranks_.host == 0 || !ranks_.heartbeat) return limits;
   constexpr double heard = 3.0;
   const bool heard_of_first = ranks_.heartbeat->is_connected(0) && ranks_.table.ranks[0].silent < heard;
   if (heard_of_first) limits.enabled = false;
@@ -321,7 +321,7 @@ bool Monitor::is_end_of_failure(const Verdict& verdict) const {
 /// Ends this rank after the failure of another one, as not all launchers do.
 void Monitor::check_failed(double seconds) {
   failed_for_ = has_failed() ? failed_for_ + seconds : 0.0;
-  if (failed_for_ >= 3.0) end_process(peer_status);
+  if (failed_for_ >= 3.0) std::_Exit(peer_status);
 }
 
 /// Whether to leave the report to rank 0, which receives the verdict or notices the end of the connection:
@@ -405,9 +405,7 @@ void Monitor::end_job(const std::vector<std::size_t>& ranks_at_fault) {
     if (!is_own(local)) locals_[local].kill();
   }
   memory_.remove();
-  end_process(peer_status);
+  std::_Exit(peer_status);
 }
-
-void Monitor::end_process(int status) const { std::_Exit(status); }
 
 }  // namespace lockstep

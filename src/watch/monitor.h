@@ -30,7 +30,7 @@ struct MonitoredRanks {
   std::vector<int> slots = {};  ///< of each rank of this host in the job's memory; -1: it has another memory
   std::size_t host = 0;         ///< number of this host
   int local_rank = 0;           ///< of this rank, on this host
-  std::unique_ptr<Heartbeat> heartbeat = {};  ///< null: none with other hosts
+  std::unique_ptr<Heartbeat> heartbeat = {};  ///< of the first rank of a host; null: none with other hosts
   int awaited = 0;  ///< number of ranks of other hosts that are not connected to these yet, in start-up
 
   /// First rank of this host.
@@ -72,7 +72,6 @@ class Monitor {
   void start_watching();
   bool is_suspicious() const;
   bool decides() const;
-  bool is_first() const { return ranks_.local_rank == 0; }
   void exchange(double seconds);
   void receive(const HeartbeatMessage& message);
   void send_states(std::size_t host);
@@ -91,7 +90,6 @@ class Monitor {
   void report_failure(const Verdict& verdict) const;
   bool becomes_reporter();
   [[noreturn]] void end_job(const std::vector<std::size_t>& ranks_at_fault);
-  [[noreturn]] void end_process(int status) const;
 
   JobMemory& memory_;
   MonitoredRanks ranks_;

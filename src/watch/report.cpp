@@ -66,9 +66,7 @@ JsonValue json_of(const FailureReport& report, std::size_t rank) {
   return json;
 }
 
-}  // namespace
-
-std::string report_text(const FailureReport& report) {
+std::string text_of(const FailureReport& report) {
   JsonValue at_fault = JsonValue::array();
   for (const std::size_t rank : report.verdict.ranks_at_fault)
     at_fault.push_back(report.table.number_of(rank));
@@ -82,13 +80,15 @@ std::string report_text(const FailureReport& report) {
   return json_text(json, 2) + "\n";
 }
 
+}  // namespace
+
 void write_report(const FailureReport& report, const std::filesystem::path& folder) {
   const std::string name = watchdog_report_prefix + std::to_string(getpid()) + ".json";
   std::vector<std::filesystem::path> folders{temporary_folder()};
   if (!folder.empty()) folders.insert(folders.begin(), folder);
   for (const std::filesystem::path& candidate : folders) {
     try {
-      write_text_file(candidate / name, report_text(report));
+      write_text_file(candidate / name, text_of(report));
       print_message("lockstep: state of all ranks: " + (candidate / name).string());
       return;
     } catch (const std::exception&) {

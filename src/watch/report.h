@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "watch/job_memory.h"
@@ -20,15 +19,12 @@ struct FailureReport {
   std::size_t first;              ///< first rank of this host
 };
 
-/// JSON with a sentence, limits, and for each rank its host, process, place, collective, times in seconds,
-/// and its last activities, oldest first.
-std::string report_text(const FailureReport& report);
-
 /// Names of reports begin with it, followed by the number of the process.
 inline constexpr const char* watchdog_report_prefix = "watchdog-";
 
-/// Writes the text as watchdog-PROCESS.json to `folder`, or if that is empty or cannot be written to, to the
-/// folder for temporary files. Prints the path. Never throws.
+/// Writes watchdog-PROCESS.json to `folder`, or if that is empty or cannot be written to, to the folder for
+/// temporary files: JSON with a sentence, limits, and for each rank its host, process, place, collective,
+/// times in seconds, and its last activities, oldest first. Prints the path. Never throws.
 void write_report(const FailureReport& report, const std::filesystem::path& folder);
 
 }  // namespace lockstep

@@ -97,7 +97,7 @@ class Judge {
   }
 
   /// "; ranks 0, 1, 3 wait in it for 12 s"
-  std::string waiters(const char* in) const {
+  std::string waiters(const std::string& in) const {
     const Ranks ranks = waiting_with_witness();
     return fmt::format("; {} {} {} for {:.0f} s", name_ranks(ranks), ranks.size() == 1 ? "waits" : "wait", in,
                        state(*witness_).waited);
@@ -179,7 +179,7 @@ class Judge {
     const char* const reason = "its link is down, or it has stopped";
     return Verdict{ranks, fmt::format("nothing was heard from {}: {}", names, reason),
                    fmt::format("nothing was heard from {} for {:.0f} s: {}{}", hosts, state(ranks[0]).silent,
-                               reason, waiters(("in " + describe(state(*witness_).now.call)).c_str()))};
+                               reason, waiters("in " + describe(state(*witness_).now.call)))};
   }
 
   std::optional<Verdict> stopped() const {
@@ -198,15 +198,13 @@ class Judge {
     const CollectiveCall& call = state(*witness_).now.call;
     if (first.process == 0) {
       const std::string kind = name_of_all(ranks) + (ranks.size() == 1 ? " has" : " have") + " not started";
-      return Verdict{ranks, kind, kind + waiters(("in " + describe(call)).c_str())};
+      return Verdict{ranks, kind, kind + waiters("in " + describe(call))};
     }
-    std::string where, kind_of_place;
-    const char* in_it = "in it";
-    const std::string in_call = "in " + describe(call);
+    std::string where, kind_of_place, in_it = "in it";
     if (first.now.waits) {
       where = "in " + describe(first.now.call);
       kind_of_place = std::string("in ") + name_of(first.now.call.kind);
-      if (!same_collective(ranks[0], *witness_)) in_it = in_call.c_str();
+      if (!same_collective(ranks[0], *witness_)) in_it = "in " + describe(call);
     } else if (call.group == Group::alone) {
       where = kind_of_place = "and blocks the others";
       in_it = "for its GPU";

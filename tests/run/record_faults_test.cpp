@@ -5,7 +5,6 @@
 #include "core/files/line_writer.h"
 #include "core/message.h"
 #include "run/recorder.h"
-#include "run/report/html_report.h"
 #include "run/run_folder.h"
 #include "run/run_record.h"
 #include "run/sinks/html_sink.h"

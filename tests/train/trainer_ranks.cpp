@@ -1,14 +1,12 @@
 // Trainings on real processes, whose ranks act alike.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cmath>
 #include <numeric>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <thread>
 #include <utility>

@@ -10,7 +10,6 @@
 #include "graph/summary.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
-#include "lockstep/models.h"
 #include "support/expect_error.h"
 #include "support/image_files.h"
 #include "support/temporary_folder.h"

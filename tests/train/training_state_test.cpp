@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "lockstep/error.h"
 #include "train/phases.h"
 
 namespace lockstep {
@@ -17,7 +16,7 @@ struct Phases : test::Phases {
   explicit Phases(const TrainerOptions& chosen) : test::Phases(test::world(), chosen) {}
 
   void make_steps(std::uint64_t count) {
-    for (std::uint64_t i = 0; i < count; ++i) steps.run(state.progress.step++, 1);
+    for (std::uint64_t i = 0; i < count; ++i) steps.run_while(state.progress.step++, 1, 1, nullptr);
   }
 };
 

@@ -23,7 +23,7 @@ TEST(LocalRank, NothingIsKnownWithoutItsMemory) {
   LocalRank rank(nullptr);
   RankState state;
   rank.look(state, 1.0, true);
-  EXPECT_FALSE(state.known || rank.is_visible() || rank.has_failed() || rank.runs());
+  EXPECT_FALSE(state.known || rank.has_failed() || rank.runs());
 }
 
 TEST(LocalRank, StandsStillUntilItsDeviceIsCalled) {

@@ -83,13 +83,9 @@ std::string own_rank(int rank) {
          "there (a wrapper, a slow file system)";
 }
 
-/// The ranks of this host wait for those of another one, as MPI does.
-TEST(WatchTest, ARankThatIsKilledInTheStartOfSeveralHostsIsNamed) {
-  expect_warnings_and_end(4, "", other_hosts);
-}
-
 TEST(WatchTest, ARankOfTheSameHostThatDoesNotStartIsNamed) { expect_warnings_and_end(2, own_rank(1), ""); }
 
+/// The ranks of this host wait for those of another one, as MPI does.
 TEST(WatchTest, OtherHostsAreNamedAfterAnOwnRankThatWasLate) {
   expect_warnings_and_end(4, own_rank(3), other_hosts);
 }

@@ -16,7 +16,7 @@
 #include "lockstep/error.h"
 #include "run/checkpoint/checkpoint_folder.h"
 #include "run/checkpoint/manifest.h"
-#include "run/checkpoint/model_writer.h"
+#include "run/checkpoint/model_header.h"
 
 namespace lockstep {
 namespace {
@@ -142,32 +142,25 @@ void write_checkpoint(const Path& path, const CheckpointContents& contents) {
 }
 
 Checkpoint read_checkpoint(const Path& path) {
-  try {
+  return with_permission_advice([&] {
     const CheckpointFolder folder{path};
     const Manifest manifest = read_manifest(folder);
-    CheckpointState state = read_state(folder, manifest);
-    return {.folder = path,
-            .state = std::move(state),
-            .model = read_tensors(folder.model(), manifest),
-            .optimizer = read_tensors(folder.optimizer(), manifest)};
-  } catch (const FileError& error) {
-    check_permitted(error);
-    throw;
-  }
+    return Checkpoint{.folder = path,
+                      .state = read_state(folder, manifest),
+                      .model = read_tensors(folder.model(), manifest),
+                      .optimizer = read_tensors(folder.optimizer(), manifest)};
+  });
 }
 
 CheckpointState check_checkpoint(const Path& path) {
-  try {
+  return with_permission_advice([&] {
     const CheckpointFolder folder{path};
     const Manifest manifest = read_manifest(folder);
     CheckpointState state = read_state(folder, manifest);
     check_file(folder.model(), manifest);
     check_file(folder.optimizer(), manifest);
     return state;
-  } catch (const FileError& error) {
-    check_permitted(error);
-    throw;
-  }
+  });
 }
 
 ModelFile results_of(const Checkpoint& checkpoint) {

@@ -20,21 +20,11 @@ using Kind = CheckpointName::Kind;
 constexpr std::string_view step_prefix = "step-";
 constexpr std::size_t min_digits = 8;
 
-/// Removes `part` from the beginning of `text`. Returns whether it was there.
-bool take_prefix(std::string_view& text, std::string_view part) {
-  if (!text.starts_with(part)) return false;
-  text.remove_prefix(part.size());
-  return true;
-}
-
 /// Names of the entries of `folder`; empty if it is missing.
 std::vector<std::string> names_in(const Path& folder) {
-  try {
+  return with_permission_advice([&] {
     return file_kind(folder) == FileKind::missing ? std::vector<std::string>() : list_folder(folder);
-  } catch (const FileError& error) {
-    check_permitted(error);
-    throw;
-  }
+  });
 }
 
 bool is_listed(const CheckpointName& name) { return name.kind == Kind::whole || name.kind == Kind::replaced; }
@@ -53,15 +43,12 @@ NewerFormat::NewerFormat(const std::string& file, std::uint64_t found, std::uint
                         "use the newer version",
                         file, found, known)) {}
 
-void check_permitted(const FileError& error) {
-  if (!error.is_denied()) return;
-  throw Error(Category::resource, fmt::format("{}; give this user permission to read it", error.what()));
-}
-
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view name) {
   CheckpointName result;
-  const bool hidden = take_prefix(name, ".");
-  if (!take_prefix(name, step_prefix)) return std::nullopt;
+  const bool hidden = name.starts_with('.');
+  if (hidden) name.remove_prefix(1);
+  if (!name.starts_with(step_prefix)) return std::nullopt;
+  name.remove_prefix(step_prefix.size());
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), result.step);
   const std::string_view digits = name.substr(0, static_cast<std::size_t>(end - name.data()));
   if (error != std::errc() || digits != fmt::format("{:0{}}", result.step, min_digits)) return std::nullopt;

@@ -20,8 +20,17 @@ class NewerFormat : public Error {
   NewerFormat(const std::string& file, std::uint64_t found, std::uint64_t known);
 };
 
-/// Throws Error(resource), with advice, if this user lacks a permission: the checkpoint may be good.
-void check_permitted(const FileError& error);
+/// Calls `read`. Throws Error(resource), with advice, if this user lacks a permission: the checkpoint may be
+/// good.
+template <class Read>
+auto with_permission_advice(const Read& read) {
+  try {
+    return read();
+  } catch (const FileError& error) {
+    if (!error.is_denied()) throw;
+    throw Error(Category::resource, std::string(error.what()) + "; give this user permission to read it");
+  }
+}
 
 /// Files of a checkpoint's folder.
 struct CheckpointFolder {

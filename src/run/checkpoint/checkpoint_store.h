@@ -5,10 +5,8 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "run/checkpoint/checkpoint.h"
-#include "run/checkpoint/checkpoint_folder.h"
 
 namespace lockstep {
 

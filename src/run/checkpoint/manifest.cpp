@@ -6,7 +6,6 @@
 #include <bit>
 #include <charconv>
 #include <cstdint>
-#include <span>
 
 #include "core/hash.h"
 #include "core/printable.h"

@@ -1,6 +1,7 @@
 #include "lockstep/model_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -14,7 +15,6 @@
 #include "core/printable.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/model_header.h"
-#include "run/checkpoint/model_writer.h"
 
 namespace lockstep {
 namespace {
@@ -54,14 +54,6 @@ std::size_t header_length(std::span<const std::byte> file, const std::string& or
   return static_cast<std::size_t>(length);
 }
 
-std::string shape_text(std::span<const std::int64_t> shape) {
-  std::string text;
-  for (const std::int64_t extent : shape) {
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", extent);
-  }
-  return "[" + text + "]";
-}
-
 }  // namespace
 
 ModelFile ModelFile::read(const std::filesystem::path& file) { return parse(read_file(file), file.string()); }
@@ -86,14 +78,14 @@ ModelFile ModelFile::parse(std::vector<std::byte> bytes, const std::string& orig
 }
 
 std::span<const float> ModelFile::floats(const std::string& name, std::span<const std::int64_t> shape) const {
-  const auto tensor = std::find_if(tensors_.begin(), tensors_.end(),
-                                   [&](const TensorInfo& candidate) { return candidate.name == name; });
+  const auto tensor = std::ranges::find(tensors_, name, &TensorInfo::name);
   if (tensor == tensors_.end()) {
     throw Error(Category::data, fmt::format("{}: no tensor '{}'", origin_, name));
   }
   if (tensor->dtype != "F32" || !std::ranges::equal(tensor->shape, shape)) {
-    throw Error(Category::data, fmt::format("{}: tensor '{}' is {} {}, F32 {} is needed", origin_, name,
-                                            tensor->dtype, shape_text(tensor->shape), shape_text(shape)));
+    throw Error(Category::data,
+                fmt::format("{}: tensor '{}' is {} [{}], F32 [{}] is needed", origin_, name, tensor->dtype,
+                            fmt::join(tensor->shape, ", "), fmt::join(shape, ", ")));
   }
   if (tensor->begin % alignof(float) != 0) {
     throw Error(Category::data, fmt::format("{}: tensor '{}': data begin at byte {}, not a multiple of {}",

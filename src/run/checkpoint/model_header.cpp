@@ -68,8 +68,7 @@ std::optional<std::uint64_t> bytes_of(const TensorInfo& tensor, std::uint64_t el
 
 void check_tensor(const TensorInfo& tensor, std::uint64_t expected_begin, std::uint64_t data_bytes,
                   const std::string& origin) {
-  const auto type = std::find_if(element_types.begin(), element_types.end(),
-                                 [&](const ElementType& known) { return known.name == tensor.dtype; });
+  const auto type = std::ranges::find(element_types, tensor.dtype, &ElementType::name);
   if (type == element_types.end()) {
     fail(origin, tensor, fmt::format("unknown dtype '{}'", printable(tensor.dtype)));
   }
@@ -92,6 +91,35 @@ void check_tensor(const TensorInfo& tensor, std::uint64_t expected_begin, std::u
          fmt::format("shape and dtype need {}, data_offsets hold {}", counted(*bytes, "byte"),
                      tensor.end - tensor.begin));
   }
+}
+
+/// JSON header for contiguous tensors in this order, padded with spaces to a multiple of 8 bytes.
+std::string make_header(std::span<const NamedTensor> tensors,
+                        const std::map<std::string, std::string>& metadata) {
+  JsonValue header = JsonValue::object();
+  if (!metadata.empty()) {
+    header[metadata_name] = metadata;
+  }
+  std::set<std::string> names = {std::string(metadata_name)};
+  std::uint64_t offset = 0;
+  for (const NamedTensor& tensor : tensors) {
+    const bool is_float = std::holds_alternative<std::span<const float>>(tensor.values);
+    const TensorInfo info{.name = tensor.name, .dtype = is_float ? "F32" : "I64", .shape = tensor.shape};
+    const std::size_t bytes = tensor.bytes().size();
+    const std::uint64_t element_bytes = is_float ? sizeof(float) : sizeof(std::int64_t);
+    if (!names.insert(tensor.name).second || bytes_of(info, element_bytes) != bytes) {
+      throw Error(Category::internal,
+                  fmt::format("tensor '{}' has a repeated or reserved name, or a shape that "
+                              "does not fit its {} bytes",
+                              tensor.name, bytes));
+    }
+    const std::uint64_t end = offset + bytes;
+    header[tensor.name] = json_of(TensorEntry{info.dtype, tensor.shape, {offset, end}});
+    offset = end;
+  }
+  std::string json = header.dump();
+  json.append((8 - json.size() % 8) % 8, ' ');
+  return json;
 }
 
 }  // namespace
@@ -133,32 +161,20 @@ ModelHeader parse_model_header(std::string_view json, std::uint64_t data_bytes, 
   return header;
 }
 
-std::string make_model_header(std::span<const NamedTensor> tensors,
-                              const std::map<std::string, std::string>& metadata) {
-  JsonValue header = JsonValue::object();
-  if (!metadata.empty()) {
-    header[metadata_name] = metadata;
-  }
-  std::set<std::string> names = {std::string(metadata_name)};
-  std::uint64_t offset = 0;
+void write_model(const WriteBytes& write, std::span<const NamedTensor> tensors,
+                 const std::map<std::string, std::string>& metadata) {
+  constexpr std::size_t max_bytes = std::size_t{8} << 20;
+  const std::string json = make_header(tensors, metadata);
+  const std::uint64_t length = json.size();
+  write(std::as_bytes(std::span(&length, 1)));
+  write(std::as_bytes(std::span(json)));
   for (const NamedTensor& tensor : tensors) {
-    const bool is_float = std::holds_alternative<std::span<const float>>(tensor.values);
-    const TensorInfo info{.name = tensor.name, .dtype = is_float ? "F32" : "I64", .shape = tensor.shape};
-    const std::size_t bytes = tensor.bytes().size();
-    const std::uint64_t element_bytes = is_float ? sizeof(float) : sizeof(std::int64_t);
-    if (!names.insert(tensor.name).second || bytes_of(info, element_bytes) != bytes) {
-      throw Error(Category::internal,
-                  fmt::format("tensor '{}' has a repeated or reserved name, or a shape that "
-                              "does not fit its {} bytes",
-                              tensor.name, bytes));
+    for (std::span<const std::byte> rest = tensor.bytes(); !rest.empty();) {
+      const std::size_t bytes = std::min(rest.size(), max_bytes);
+      write(rest.first(bytes));
+      rest = rest.subspan(bytes);
     }
-    const std::uint64_t end = offset + bytes;
-    header[tensor.name] = json_of(TensorEntry{info.dtype, tensor.shape, {offset, end}});
-    offset = end;
   }
-  std::string json = header.dump();
-  json.append((8 - json.size() % 8) % 8, ' ');
-  return json;
 }
 
 }  // namespace lockstep

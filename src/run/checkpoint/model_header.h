@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -24,9 +26,13 @@ struct ModelHeader {
 /// naming `origin` for any other schema. Memory is proportional to the length of `json`.
 ModelHeader parse_model_header(std::string_view json, std::uint64_t data_bytes, const std::string& origin);
 
-/// JSON header for contiguous tensors in this order, padded with spaces to a multiple of 8 bytes. Throws
-/// Error(internal) for a repeated or reserved name, or a shape that does not fit the values.
-std::string make_model_header(std::span<const NamedTensor> tensors,
-                              const std::map<std::string, std::string>& metadata);
+/// Receives bytes of a file, in order.
+using WriteBytes = std::function<void(std::span<const std::byte>)>;
+
+/// Writes the header and the tensors in this order, in the safetensors format, and in calls of at most 8 MiB
+/// for the data. Throws Error(internal) for a repeated or reserved name, or a shape that does not fit the
+/// values, and the errors of `write`.
+void write_model(const WriteBytes& write, std::span<const NamedTensor> tensors,
+                 const std::map<std::string, std::string>& metadata);
 
 }  // namespace lockstep

@@ -12,7 +12,15 @@
 namespace lockstep {
 
 /// A cell of a CSV file (RFC 4180), quoted if needed.
-std::string csv_cell(std::string_view text);
+inline std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string cell = "\"";
+  for (const char c : text) {
+    if (c == '"') cell += c;
+    cell += c;
+  }
+  return cell + "\"";
+}
 
 /// Text of a field's value, with the digits of metrics.jsonl; empty for NaN and infinity.
 template <class Value>

@@ -53,8 +53,7 @@ void ConsoleSink::flush() {
 
 void ConsoleSink::print(const std::string& line) {
   if (closed_) return;
-  fmt::memory_buffer text;
-  fmt::format_to(fmt::appender(text), "{}\n", line);
+  const std::string text = line + "\n";
   if (!wait_for_reader(stream_)) throw Error(Category::resource, "stdout: nobody reads it");
   if (std::fwrite(text.data(), 1, text.size(), stream_) != text.size()) return fail();
   flush();

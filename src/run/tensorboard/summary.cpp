@@ -8,7 +8,6 @@
 #include "core/json/json.h"
 #include "core/printable.h"
 #include "run/report/class_metrics.h"
-#include "run/report/confusion_picture.h"
 #include "run/report/event_numbers.h"
 
 namespace lockstep::tensorboard {
@@ -84,9 +83,8 @@ Summary summary_of_confusion(const ConfusionReport& report) {
   if (report.samples.empty() ||
       classes_of(report.samples) * classes_of(report.samples) != report.samples.size())
     return summary;
-  ConfusionPicture picture = confusion_picture(report.samples);
   const ClassMetrics macro = macro_average(counts_of(report.samples));
-  summary.values = {{"confusion/matrix", Picture{picture.size, picture.size, std::move(picture.png)}},
+  summary.values = {{"confusion/matrix", confusion_picture(report.samples)},
                     {"confusion/classes", Markdown{class_table(report)}},
                     {"epoch/macro_precision", static_cast<float>(macro.precision)},
                     {"epoch/macro_recall", static_cast<float>(macro.recall)},

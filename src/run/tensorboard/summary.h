@@ -7,6 +7,7 @@
 
 #include "lockstep/checkpoint.h"
 #include "lockstep/reports.h"
+#include "run/report/confusion_picture.h"
 
 namespace lockstep::tensorboard {
 
@@ -14,15 +15,9 @@ struct Markdown {
   std::string text;
 };
 
-struct Picture {
-  int width = 0;
-  int height = 0;
-  std::string png;  ///< the file's bytes
-};
-
 struct Value {
   std::string tag;  ///< name of the chart; what is before a slash is the group that it is shown in
-  std::variant<float, Markdown, Picture> content;
+  std::variant<float, Markdown, ConfusionPicture> content;
 };
 
 /// Summary of a step for TensorBoard or, for events without a step, of an epoch.

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <type_traits>
 
-#include "comm/world/gather.h"
 #include "core/printable.h"
 #include "core/version.h"
 #include "data/image/jpeg.h"
@@ -229,23 +229,15 @@ void distribute(const Session& session, const Source& source) {
   }
 }
 
-/// Progress of a checkpoint, which rank 0 has read.
-Progress broadcast_progress(const World& world, const Checkpoint* checkpoint) {
-  std::vector<std::string> texts;  // names and values in turn
-  if (checkpoint != nullptr) {
-    for (const auto& [name, value] : checkpoint->state.progress) texts.insert(texts.end(), {name, value});
-  }
-  texts = broadcast(world, texts);
-  Facts facts;
-  for (std::size_t i = 1; i < texts.size(); i += 2) facts.emplace_back(texts[i - 1], texts[i]);
+static_assert(std::is_trivially_copyable_v<Progress>, "progress travels as bytes");
+
+Progress progress_of(const CheckpointState& saved) {
+  if (find_fact(saved.progress, "step") == nullptr)
+    throw Error(Category::data, "the checkpoint's state has no 'step'");
   Progress progress;
-  world.agree([&] {
-    if (find_fact(facts, "step") == nullptr)
-      throw Error(Category::data, "the checkpoint's state has no 'step'");
-    visit(progress, [&](auto& value, const Field& field) {
-      const std::string* const text = find_fact(facts, field.name);
-      if (text != nullptr) from_text(*text, field, value);  // else written before the field was added
-    });
+  visit(progress, [&](auto& value, const Field& field) {
+    const std::string* const text = find_fact(saved.progress, field.name);
+    if (text != nullptr) from_text(*text, field, value);  // else written before the field was added
   });
   return progress;
 }
@@ -288,6 +280,7 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
   std::optional<Checkpoint> checkpoint;
   std::vector<Source> parts;
   std::string changed;
+  Progress progress;
   world.agree([&] {
     if (world.rank() == 0) {
       checkpoint = read_checkpoint(folder);
@@ -298,8 +291,10 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
       state.evaluation = description_of(checkpoint->model).results;
     }
     parts = sources(state, run, checkpoint ? &*checkpoint : nullptr);
+    if (checkpoint) progress = progress_of(checkpoint->state);
   });
-  state.progress = broadcast_progress(world, checkpoint ? &*checkpoint : nullptr);
+  const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(&progress, 1)));
+  std::memcpy(&state.progress, bytes.data(), sizeof progress);
   for (const Source& source : parts) distribute(session, source);
   world.barrier();  // ranks of a host write to the same arenas
   if (!checkpoint) return {};

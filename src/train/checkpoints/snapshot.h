@@ -1,7 +1,6 @@
 #pragma once
 
 #include <future>
-#include <string>
 #include <vector>
 
 #include "comm/background_gather.h"

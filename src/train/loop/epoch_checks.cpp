@@ -12,15 +12,10 @@
 #include "train/loop/replica_vote.h"
 
 namespace lockstep {
-namespace {
-
-using Words = std::array<std::uint64_t, 2>;
-
-}  // namespace
 
 VisitSum sum_over_ranks(const Session& session, const VisitSum& own) {
   VisitSum sum;
-  for (const Words& words : all_gather(session.between_hosts(), own.words())) {
+  for (const auto& words : all_gather(session.between_hosts(), own.words())) {
     sum.add(VisitSum::from_words(words));
   }
   return sum;
@@ -66,7 +61,7 @@ VisitSum contents_of(const Session& session, const Run& run, std::uint32_t epoch
 
 void check_contents(const Session& session, int number, const VisitSum& read,
                     std::array<std::uint64_t, 2>& known) {
-  if (known == Words{}) known = read.words();
+  if (known == std::array<std::uint64_t, 2>{}) known = read.words();
   session.world().agree([&] {
     if (read.words() == known) return;
     throw Error(Category::data,

@@ -62,6 +62,7 @@ void NotFinitePolicy::roll_back(NotFiniteReport report) {
   Progress& progress = parts_.state.progress;
   const InStage in(watch_of(world), Stage::checkpoint);
   const int rollbacks = progress.rollbacks + 1;
+  report.handling = OnNan::rollback;
   try {
     world.agree([&] {
       if (rollbacks <= max_rollbacks) return;
@@ -88,11 +89,10 @@ void NotFinitePolicy::roll_back(NotFiniteReport report) {
 bool NotFinitePolicy::accept_parameters() {
   const std::string name = parts_.state.not_finite();
   if (name.empty()) return true;
-  NotFiniteReport report{.epoch = parts_.position().epoch(),
-                         .step = parts_.state.progress.step,
-                         .value = fmt::format("the parameter '{}'", name)};
-  if (can_roll_back()) {
-    report.handling = OnNan::rollback;
+  const NotFiniteReport report{.epoch = parts_.position().epoch(),
+                               .step = parts_.state.progress.step,
+                               .value = fmt::format("the parameter '{}'", name)};
+  if (handling() == OnNan::rollback) {
     roll_back(report);
     return false;
   }
@@ -111,9 +111,8 @@ bool NotFinitePolicy::accept(const Evaluation& evaluation, const std::string& da
   const std::string value = data + " loss";
   const std::uint64_t step = parts_.state.progress.step;
   if (!std::isfinite(evaluation.loss)) {
-    NotFiniteReport report{.epoch = parts_.position().epoch(), .step = step, .value = "the " + value};
-    if (can_roll_back()) {
-      report.handling = OnNan::rollback;
+    const NotFiniteReport report{.epoch = parts_.position().epoch(), .step = step, .value = "the " + value};
+    if (handling() == OnNan::rollback) {
       roll_back(report);
       return false;
     }

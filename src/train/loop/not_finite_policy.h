@@ -37,7 +37,6 @@ class NotFinitePolicy : public StepPolicy {
   OnNan handling() const { return parts_.run.options.on_nan; }
   void stop_or_skip(NotFiniteReport report);
   void roll_back(NotFiniteReport report);
-  bool can_roll_back() const { return handling() == OnNan::rollback && parts_.checkpointer != nullptr; }
 
   const RunParts& parts_;
   EpochInProgress& epoch_;

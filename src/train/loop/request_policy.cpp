@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "train/evaluator.h"
 #include "train/shares/measured_shares.h"
@@ -76,9 +77,9 @@ Request RequestPolicy::exchange(Request own) {
   const std::uint64_t largest = std::ranges::max(words, {}, &Word::request).request;
   slowest_step_seconds_ = seconds_of(largest);
   if (words.size() > 1 && pending_.steps > 0) {
-    own_seconds_.clear();
-    for (const Word& word : words) own_seconds_.push_back(word.seconds);
-    find_stragglers(own_seconds_);
+    std::vector<double> own_seconds;
+    for (const Word& word : words) own_seconds.push_back(word.seconds);
+    find_stragglers(own_seconds);
   }
   pending_ = {};
   return static_cast<Request>(request_of(largest));

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "train/loop/epoch_in_progress.h"
 #include "train/loop/replica_checks.h"
@@ -69,7 +68,6 @@ class RequestPolicy : public StepPolicy {
   double slowest_step_seconds_ = 0.0;  ///< the same of the slowest rank, at the last exchange
   PendingTimes pending_;
   StragglerDetector stragglers_;
-  std::vector<double> own_seconds_;  ///< of all ranks, for find_stragglers
 };
 
 }  // namespace lockstep

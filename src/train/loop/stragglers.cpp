@@ -49,14 +49,14 @@ std::vector<StragglerDetector::Finding> StragglerDetector::add(std::uint64_t ste
 }
 
 /// Lower median of the seconds that ranks needed for the recent steps; 0 if fewer than two ranks are known.
-double StragglerDetector::median() {
-  sorted_.clear();
+double StragglerDetector::median() const {
+  std::vector<double> known;
   for (const Rank& rank : ranks_) {
-    if (rank.known) sorted_.push_back(rank.window);
+    if (rank.known) known.push_back(rank.window);
   }
-  if (sorted_.size() < 2) return 0.0;
-  const auto middle = sorted_.begin() + static_cast<std::ptrdiff_t>((sorted_.size() - 1) / 2);
-  std::ranges::nth_element(sorted_, middle);
+  if (known.size() < 2) return 0.0;
+  const auto middle = known.begin() + static_cast<std::ptrdiff_t>((known.size() - 1) / 2);
+  std::ranges::nth_element(known, middle);
   return *middle;
 }
 

@@ -48,12 +48,11 @@ class StragglerDetector {
     int times = 0;           ///< number of times that it was found
   };
   std::vector<Finding> judge();
-  double median();
+  double median() const;
 
   std::vector<Rank> ranks_;
   std::uint64_t window_steps_ = 0;
   double window_seconds_ = 0.0;
-  std::vector<double> sorted_;
 };
 
 /// "rank 2 on host b computes 1.6 times as long per sample as the median of the ranks, for 20 steps (...)"

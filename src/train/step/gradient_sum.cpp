@@ -17,11 +17,8 @@ class GradientSum::Implementation {
         communicator_(make_communicator(world, Transport::automatic)),
         elements_(elements),
         total_(device_->allocate(elements * sizeof(float))),
-        slices_(even_slices(elements, communicator_->size())) {
-    std::vector<std::size_t> bounds;
-    for (const std::size_t element : slices_) bounds.push_back(element * sizeof(float));
-    gather_ = communicator_->plan_gather({total_.data(), total_.bytes()}, bounds);
-  }
+        slices_(even_slices(elements, communicator_->size())),
+        gather_(plan_arena_gather(*communicator_, total_.floats(), slices_)) {}
 
   std::pair<std::uint32_t, std::uint32_t> start(std::uint32_t micro_batches) {
     const auto found = steps_.find(micro_batches);

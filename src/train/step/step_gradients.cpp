@@ -17,12 +17,12 @@ StepGradients::StepGradients(const Session& session, const ArenaLayout& layout, 
       arenas_(arenas) {
   const auto& bounds = assignment_.executors;
   for (std::size_t e = 0; e + 1 < bounds.size(); ++e) plans_.emplace_back(bounds[e], bounds[e + 1]);
-  grow(session, arenas, elements_);
+  grow(session);
   GradientSumsOptions options{
       .elements = elements_, .assignment = assignment_, .partials = {}, .summation = summation_};
   for (std::size_t e = 0; e < plans_.size(); ++e) {
     for (const PartialSumPlan::Result& result : plans_[e].results()) {
-      options.partials.push_back({result.node, arenas.executors[e][result.arena].floats().data()});
+      options.partials.push_back({result.node, arenas_[e][result.arena].floats().data()});
     }
   }
   Communicator& ranks = session.between_devices();
@@ -32,18 +32,19 @@ StepGradients::StepGradients(const Session& session, const ArenaLayout& layout, 
 }
 
 /// Grows the arenas. Nothing that can fail on a single rank may come before the collective call.
-void StepGradients::grow(const Session& session, GradientArenas& arenas, std::size_t elements) const {
-  arenas.executors.resize(plans_.size());
+void StepGradients::grow(const Session& session) {
+  arenas_.resize(plans_.size());
   std::size_t missing = 0;
   for (std::size_t e = 0; e < plans_.size(); ++e) {
-    missing += plans_[e].arenas() - std::min<std::size_t>(plans_[e].arenas(), arenas.executors[e].size());
+    missing += plans_[e].arenas() - std::min<std::size_t>(plans_[e].arenas(), arenas_[e].size());
   }
   const std::size_t available = session.device().available_bytes();
-  std::vector<Buffer> fresh = allocate_arenas(session.between_devices(), session.device(), missing, elements);
-  check_memory(available, missing * elements * sizeof(float), "gradient sums");
+  std::vector<Buffer> fresh =
+      allocate_arenas(session.between_devices(), session.device(), missing, elements_);
+  check_memory(available, missing * elements_ * sizeof(float), "gradient sums");
   for (std::size_t e = 0; e < plans_.size(); ++e) {
-    while (arenas.executors[e].size() < plans_[e].arenas()) {
-      arenas.executors[e].push_back(std::move(fresh.back()));
+    while (arenas_[e].size() < plans_[e].arenas()) {
+      arenas_[e].push_back(std::move(fresh.back()));
       fresh.pop_back();
     }
   }
@@ -51,9 +52,7 @@ void StepGradients::grow(const Session& session, GradientArenas& arenas, std::si
 
 void StepGradients::record_leaf(Stream& stream, LeafRunner& runner, std::size_t executor, std::uint32_t leaf,
                                 const float* parameters) {
-  const auto arena = [&](std::uint32_t number) {
-    return arenas_.executors[executor][number].floats().data();
-  };
+  const auto arena = [&](std::uint32_t number) { return arenas_[executor][number].floats().data(); };
   const PartialSumPlan::LeafStep& fold = plans_[executor].leaves()[leaf - assignment_.executors[executor]];
   std::size_t end = elements_;  // end of the elements that are not folded yet
   for (const GradientPart& part : parts_of_leaf(runner, leaf)) {

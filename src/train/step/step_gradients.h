@@ -14,9 +14,7 @@ namespace lockstep {
 
 /// Gradient arenas of each executor, as many as the largest kind of step needs. All kinds of steps of a run
 /// share them, as they never run at the same time.
-struct GradientArenas {
-  std::vector<std::vector<Buffer>> executors;
-};
+using GradientArenas = std::vector<std::vector<Buffer>>;
 
 /// Gradients of one kind of step. The gradient of each leaf is folded into those of its siblings as soon as
 /// it is complete; the remaining partial sums are added over the ranks.
@@ -34,7 +32,7 @@ class StepGradients {
   GradientSums& sums() { return *sums_; }
 
  private:
-  void grow(const Session& session, GradientArenas& arenas, std::size_t elements) const;
+  void grow(const Session& session);
   std::vector<GradientPart> parts_of_leaf(const LeafRunner& runner, std::uint32_t leaf) const;
 
   /// Declares the elements from `begin` on complete, after all work that was recorded so far.

@@ -11,7 +11,6 @@
 #include "lockstep/error.h"
 #include "lockstep/sampler.h"
 #include "lockstep/world.h"
-#include "train/step/coming_samples.h"
 
 namespace lockstep {
 namespace {
@@ -49,9 +48,22 @@ TrainingSteps::TrainingSteps(const Session& session, const Run& run, CompiledGra
       whole_epoch_(coming_from(0)),
       computing_(runners_.size()) {}
 
-std::vector<std::vector<SampleRange>> TrainingSteps::coming_from(std::uint64_t position) const {
-  return coming_samples(loader_, run_.epoch, position,
-                        [&](std::uint32_t leaves) { return shares_.assign(leaves); });
+std::vector<std::vector<SampleRange>> TrainingSteps::coming_from(std::uint64_t first_step) const {
+  std::vector<std::vector<SampleRange>> coming(runners_.size());
+  Assignment assignment;
+  for (std::uint64_t step = first_step; step < run_.epoch.steps; ++step) {
+    const std::uint64_t first = step * run_.epoch.batch, samples = run_.epoch.samples_at(step);
+    const std::uint32_t leaves = loader_.leaves(samples);
+    if (leaves != assignment.leaves) assignment = shares_.assign(leaves);
+    const auto position = [&](std::size_t boundary) {
+      return std::min(std::uint64_t{assignment.executors[boundary]} * loader_.micro_batch(), samples);
+    };
+    for (std::size_t e = 0; e < coming.size(); ++e) {
+      const std::uint64_t begin = position(e), end = position(e + 1);
+      if (end > begin) coming[e].push_back({.first = first + begin, .samples = end - begin});
+    }
+  }
+  return coming;
 }
 
 /// Sets the loader to the epoch after `step` steps, and announces the next samples to the runners.

@@ -33,12 +33,10 @@ class TrainingSteps {
   /// Maximum number of steps that are submitted together.
   std::size_t at_once() const { return table_.capacity(); }
   /// Makes `count` steps after the first `step` ones: at most at_once(), all of one epoch. Returns their
-  /// total times. A step whose loss, or the norm of whose gradient, is not finite changes nothing.
+  /// total times. A step whose loss, or the norm of whose gradient, is not finite changes nothing. Asks
+  /// `should_continue`, unless it is empty, between `rounds` parts of each step; once it returns false, which
+  /// it does on all ranks, abandons the step and returns nothing. With more than one round, `count` is 1.
   /// Collective.
-  StepTimes run(std::uint64_t step, std::uint64_t count) { return *run_while(step, count, 1, nullptr); }
-  /// Same as run, but asks `should_continue` between `rounds` parts of each step; once it returns false,
-  /// which it does on all ranks, abandons the step and returns nothing. With more than one round, `count`
-  /// is 1.
   std::optional<StepTimes> run_while(std::uint64_t step, std::uint64_t count, std::uint64_t rounds,
                                      const std::function<bool()>& should_continue);
   /// Inputs and outcomes of the steps of the last run.
@@ -61,7 +59,9 @@ class TrainingSteps {
   void check_finite(double value, const char* name, std::uint64_t step) const;
 
  private:
-  std::vector<std::vector<SampleRange>> coming_from(std::uint64_t position) const;
+  /// Positions in the epoch that each runner computes, from step `first_step` of the epoch on: by runner,
+  /// then by step; a runner may have no part in a step.
+  std::vector<std::vector<SampleRange>> coming_from(std::uint64_t first_step) const;
   StepProgram& program_for(std::uint64_t samples, std::uint64_t rounds);
   bool measure(const StepProgram& program, std::uint64_t samples, double seconds, double processor,
                StepTimes& times);

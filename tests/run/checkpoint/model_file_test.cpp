@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <fstream>
 #include <iterator>
 
 #include "support/expect_error.h"

@@ -1,7 +1,6 @@
 // Whole runs whose samples the host reads while the GPU computes.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <set>
 
 #include "lockstep/sampler.h"

@@ -14,11 +14,11 @@ struct ContentWriter {
     value.mutable_tensor()->set_dtype(proto::TensorProto::DT_STRING);
     value.mutable_tensor()->add_string_val(markdown.text);
   }
-  void operator()(const Picture& picture) const {
+  void operator()(const ConfusionPicture& picture) const {
     constexpr int rgb = 3;
     proto::Summary::Image& image = *value.mutable_image();
-    image.set_width(picture.width);
-    image.set_height(picture.height);
+    image.set_width(picture.size);
+    image.set_height(picture.size);
     image.set_colorspace(rgb);
     image.set_encoded_image_string(picture.png);
   }
