@@ -53,11 +53,6 @@ int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(
   });
 }
 
-int run_on_first_process(OptionSet& set, int argc, char** argv, const std::function<int()>& body) {
-  if (!set.parse(argc, argv, environ)) return print_help(set.help());
-  return set.explain(body);
-}
-
 bool is_first_process() { return read_launch().rank == 0; }
 
 }  // namespace lockstep

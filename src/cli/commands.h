@@ -1,17 +1,17 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "cli/options/command_help.h"
 #include "cli/options/option_set.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
-
-/// Receives the options of a command, which end with the call.
-using OptionSetReader = std::function<void(const OptionSet&)>;
 
 /// One subcommand. Help, completion and manual pages follow from the list of all.
 struct Command {
@@ -19,8 +19,7 @@ struct Command {
   const char* summary;  ///< a line, in lower case
   /// Gets argv[0] = the last word of its name and returns the exit status; may throw Error.
   int (*run)(int argc, char** argv);
-  /// Calls the reader with the options.
-  void (*describe)(const OptionSetReader& read);
+  CommandHelp (*describe)();
   /// Whether only the first process runs it. If another one failed, mpirun would end the first one, perhaps
   /// before that has printed the reason.
   bool first_only = false;
@@ -43,18 +42,17 @@ std::vector<std::string> train_option_names();
 
 /// Implements Command::describe by the function that adds `Options` to an OptionSet.
 template <class Options, OptionSet (*set_of)(Options&)>
-void describe(const OptionSetReader& read) {
+CommandHelp describe() {
   Options options;
-  read(set_of(options));
+  return set_of(options).describe();
 }
 
 /// Runs a command on all ranks: prints --help if it is asked for; otherwise reads the options of `set`,
 /// compares them between ranks and calls `body`. Returns the exit status.
 int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(World&)>& body);
 
-/// Runs a command on this process: prints --help, or reads the options of `set` and calls `body`. Returns the
-/// exit status.
-int run_on_first_process(OptionSet& set, int argc, char** argv, const std::function<int()>& body);
+/// Prints `text` on the first process only. Returns exit status 0.
+int print_help(const std::string& text);
 
 /// A command that all ranks run: `body` gets the values of the options, and returns the exit status.
 template <class Options, OptionSet (*set_of)(Options&), int (*body)(World&, const Options&)>
@@ -76,7 +74,8 @@ constexpr Command command_of_first_process(const char* name, const char* summary
     Options options;
     OptionSet set = set_of(options);
     set.ignore(train_option_names());
-    return run_on_first_process(set, argc, argv, [&] { return body(options); });
+    if (!set.parse(argc, argv, environ)) return print_help(set.help());
+    return set.explain([&] { return body(options); });
   };
   return {.name = name,
           .summary = summary,
@@ -84,9 +83,6 @@ constexpr Command command_of_first_process(const char* name, const char* summary
           .describe = describe<Options, set_of>,
           .first_only = true};
 }
-
-/// Prints `text` on the first process only. Returns exit status 0.
-int print_help(const std::string& text);
 
 /// Whether this process prints: rank 0, according to the environment of the launcher, as MPI may not run yet.
 bool is_first_process();

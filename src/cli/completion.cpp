@@ -24,9 +24,7 @@ OptionSet option_set(CompletionOptions& options) {
 std::vector<NamedHelp> help_of_commands() {
   std::vector<NamedHelp> all;
   for (const Command& command : commands()) {
-    command.describe([&](const OptionSet& set) {
-      all.push_back({.name = command.name, .summary = command.summary, .help = set.describe()});
-    });
+    all.push_back({.name = command.name, .summary = command.summary, .help = command.describe()});
   }
   return all;
 }

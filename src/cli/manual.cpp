@@ -42,7 +42,6 @@ OptionSet option_set(ManualOptions& options) {
   return set;
 }
 
-/// A page of the manual.
 struct Page {
   std::string name;  ///< "lockstep-train"
   std::string text;
@@ -50,19 +49,13 @@ struct Page {
 
 std::vector<Page> pages() {
   const CommandHelp program{.usage = "lockstep COMMAND [options]; lockstep-run -np N COMMAND [options]",
-                            .summary = {},
-                            .prologue = {},
-                            .epilogue = "Description:\n" + program_help(),
-                            .arguments = {},
-                            .options = {}};
+                            .epilogue = "Description:\n" + program_help()};
   std::vector<Page> all{
       {"lockstep", manual_page("lockstep", "data-parallel training with the same bits", program)}};
   for (const Command& command : commands()) {
     std::string name = "lockstep-" + std::string(command.name);
     std::ranges::replace(name, ' ', '-');
-    command.describe([&](const OptionSet& set) {
-      all.push_back({name, manual_page(name, command.summary, set.describe())});
-    });
+    all.push_back({name, manual_page(name, command.summary, command.describe())});
   }
   return all;
 }

@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "cli/options/flag.h"
 #include "cli/train/train_options.h"
 #include "support/text.h"
 
@@ -65,12 +64,6 @@ TEST(Fields, HaveNamesOfTheirOwnAndNeedOptionsThatExist) {
       EXPECT_TRUE(names.contains(requirement.option)) << field.name << ": " << requirement.option;
     }
   });
-}
-
-TEST(Fields, GiveMessagesTheirFlags) {
-  EXPECT_EQ(flag_of(&BatchOptions::micro_batches), "--micro-batches");
-  EXPECT_EQ(flag_of(&TrainerOptions::early_stopping), "--early-stopping");
-  EXPECT_EQ(flag_of(&DatasetOptions::name), "--dataset");
 }
 
 TEST(Fields, HelpShowsConditionRangeAndChoices) {

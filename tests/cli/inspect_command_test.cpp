@@ -80,11 +80,8 @@ TEST_F(InspectCheckpoints, NoCheckpoint) {
   expect_error(Category::data, {empty.string(), "no checkpoint here"},
                [&] { find_checkpoints(empty.path()); });
   expect_error(Category::data, {"nowhere: no such folder"}, [&] { find_checkpoints(empty / "nowhere"); });
-  expect_error(Category::usage, {"name a model file, a checkpoint"}, [] {
-    char name[] = "inspect", verify[] = "--verify";
-    char* arguments[] = {name, verify};
-    inspect_command.run(2, arguments);
-  });
+  expect_error(Category::usage, {"name a model file, a checkpoint"},
+               [] { throw Error(*test::run_command(inspect_command, {"--verify"}).error); });
 }
 
 }  // namespace

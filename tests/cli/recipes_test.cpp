@@ -65,9 +65,6 @@ TEST(Recipes, LeaveOutWhatHasNoEffect) {
 }
 
 TEST(Recipes, InTheWayOfAnOptionAreNamed) {
-  expect_usage({"--dataset", "csv", "--momentum", "0.9"},
-               {"--momentum: has no effect with --optimizer adamw: omit it, or switch the recipe off "
-                "(--recipe none)"});
   expect_usage({"--dataset", "csv", "--scale", "0.1,1"},
                {"--scale: has no effect without --random-resized-crop: omit it"});
   expect_usage({"--recipe", "tabel"},

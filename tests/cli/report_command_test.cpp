@@ -95,8 +95,6 @@ TEST(ReportCommand, CsvQuotesTexts) {
 TEST(ReportCommand, Errors) {
   const TemporaryFolder folder;
   const std::string directory = folder.path().string();
-  expect_error(Category::usage, {"RUN_DIR is missing"}, [] { report({}); });
-  expect_error(Category::usage, {"'--outptu'", "did you mean --output?"}, [] { report({"--outptu", "x"}); });
   expect_error(Category::data, {directory, "No such file", "run directory"}, [&] { report({directory}); });
   folder.write("metrics.jsonl", "");
   const std::string missing = folder / "missing/x.html";

@@ -50,11 +50,6 @@ TEST(SavedModel, LabelsFollowTheNamesOfClasses) {
       EXPECT_EQ(model.description.classes[static_cast<std::size_t>(relabelled->label(id))], name);
     }
   }
-  expect_error(
-      Category::data,
-      {"a class 'hen', which m does not know", "classes of the data set: hen, cat; of the model: cat"}, [&] {
-        relabel(named({"hen", "cat"}), model);
-      });
   Names many;
   for (int i = 0; i < 14; ++i) many.push_back("c" + std::to_string(i));
   expect_error(Category::data, {"c8, c9 and 4 more; of the model"}, [&] { relabel(named(many), model); });
@@ -97,12 +92,6 @@ TEST(SavedModel, NetworkIsItsOwnUnlessNamed) {
   EXPECT_EQ(network_of(model, "", {1, 28, 28}, 0)->classes(), 3);
   EXPECT_EQ(network_of(model, "", {3, 64, 64}, 0)->input_shape(), (Shape{1, 28, 28})) << "it takes no others";
   EXPECT_EQ(network_of(model, "lenet", {1, 28, 28}, 3)->classes(), 3);
-  expect_error(Category::usage, {"--model 'mlp'", "m is the model of 'lenet'"}, [&] {
-    network_of(model, "mlp", {1, 28, 28}, 3);
-  });
-  expect_error(Category::usage, {"m: does not contain its network", "such as --model resnet18"}, [&] {
-    network_of(other, "", {1, 28, 28}, 3);
-  });
   EXPECT_EQ(network_of(other, "mlp", {1, 28, 28}, 7)->classes(), 7);
   expect_error(Category::data, {"m: parameters of another network than 'mlp'"}, [&] {
     network_of(other, "mlp", {1, 28, 28}, 0);

@@ -48,12 +48,6 @@ inline ExecutionOptions one_thread(ExecutionOptions execution) {
   return execution;
 }
 
-/// The same options for GPUs that compute one micro-batch at a time, so that each launch is alone.
-inline ExecutionOptions one_stream(ExecutionOptions execution) {
-  execution.streams = 1;
-  return execution;
-}
-
 /// Measures programs of a device, which outlives the timer.
 class ProgramTimer {
  public:

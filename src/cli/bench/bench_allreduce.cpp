@@ -35,7 +35,6 @@ double sent_bytes() {
   return sum;
 }
 
-/// Cost of one sum.
 struct Cost {
   double seconds = 0.0;
   double bus_bytes_per_s = 0.0;
@@ -56,7 +55,7 @@ struct AllreduceResults {
   int hosts = 0;
   std::string processor;
   std::string exchange;
-  std::vector<SumCosts> sums;  ///< empty for one rank, which has nothing to sum
+  std::vector<SumCosts> sums = {};  ///< empty for one rank, which has nothing to sum
 };
 LOCKSTEP_MEMBERS(AllreduceResults, ranks, hosts, processor, exchange, sums)
 
@@ -104,8 +103,7 @@ class SumBench {
     return {.ranks = world_.size(),
             .hosts = world_.hosts(),
             .processor = session_.backend().name(),
-            .exchange = arenas().name(),
-            .sums = {}};
+            .exchange = arenas().name()};
   }
 
   /// Checks a sum of `elements` floats by `way`, then measures it.

@@ -33,7 +33,6 @@ struct Seconds {
   }
 };
 
-/// Micro-batch to read.
 struct SourceBatch {
   MicroBatchRule rule;       ///< rule of its epoch
   std::uint32_t number = 0;  ///< number in the epoch
@@ -148,13 +147,6 @@ struct DataResults {
 };
 LOCKSTEP_MEMBERS(DataResults, ranks, threads, shape, decode, load)
 
-Rate sum_over_ranks(const World& world, const BenchOptions& options, const Rate& own) {
-  const auto communicator = make_communicator(world, options.execution.transport);
-  Rate sum;
-  for (const Rate& rate : all_gather(*communicator, own)) sum.add(rate);
-  return sum;
-}
-
 /// Reads micro-batches on one executor until none are left; the first one twice, of which once without
 /// measuring.
 template <typename Reader>
@@ -187,9 +179,10 @@ Speed measure(const World& world, const BenchOptions& options, Device& device, S
   });
   world.barrier();
   program->run();
-  Rate own;
+  Rate own, all;
   for (const Rate& rate : rates) own.add(rate);
-  const Rate all = sum_over_ranks(world, options, own);
+  const auto communicator = make_communicator(world, options.execution.transport);
+  for (const Rate& rate : all_gather(*communicator, own)) all.add(rate);
   return {all.images_per_second, all.images / all.core_seconds};
 }
 

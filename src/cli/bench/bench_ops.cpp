@@ -51,7 +51,7 @@ struct OperationResults {
   DataType dtype = DataType::fp32;
   std::uint32_t samples = 0;  ///< of the micro-batch
   std::uint32_t batch = 0;
-  std::vector<Row> operations;
+  std::vector<Row> operations = {};
   double sum_seconds = 0.0;
   double in_one_go_seconds = 0.0;
   double prepare_seconds = 0.0;  ///< once a step, to bring parameters into the operations' form
@@ -254,7 +254,6 @@ Row sum_of(const std::vector<Row>& rows) {
   return sum;
 }
 
-/// Table of all rows and their sum.
 std::string table_of(const std::vector<Row>& rows) {
   std::size_t name_width = 4, operation_width = 9;
   for (const Row& row : rows) {
@@ -303,8 +302,7 @@ int bench_ops(World& world, const BenchOptions& options) {
   OperationResults results{.processor = micro_batch.backend().name(),
                            .dtype = options.execution.dtype,
                            .samples = micro_batch.samples(),
-                           .batch = static_cast<std::uint32_t>(options.batch.size),
-                           .operations = {}};
+                           .batch = static_cast<std::uint32_t>(options.batch.size)};
   for (std::size_t i = 1; i < micro_batch.nodes(); ++i)
     results.operations.push_back(micro_batch.measure_node(i));
   results.operations.push_back(micro_batch.measure_loss());

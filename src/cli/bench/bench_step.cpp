@@ -26,7 +26,6 @@
 namespace lockstep {
 namespace {
 
-/// Ranks, threads, processor and batch of a measured step.
 struct StepSetting {
   int ranks = 0;
   int threads = 0;
@@ -52,7 +51,6 @@ std::string text_of(const StepSetting& setting) {
                      counted(setting.micro_batches, "micro-batch"), setting.batch / setting.micro_batches);
 }
 
-/// Part of a step.
 struct StepPart {
   std::string name;
   double seconds = 0.0;
@@ -259,14 +257,15 @@ int bench_step(World& world, const BenchOptions& options) {
   const DatasetPair data = open_dataset(world, options.data);
   std::unique_ptr<Network> network;
   world.agree([&] { network = make_model(options.model.name, data.train->shape(), data.train->classes()); });
-  std::optional<Trainer> trainer(
-      std::in_place, world, *network, *data.train, *data.test,
-      TrainerOptions{.batch = options.batch,
-                     .learning_rate = 0.01,
-                     .input = options.input,
-                     .augment = options.augment,
-                     .reduce = options.reduce,
-                     .execution = options.kernel_times ? one_stream(options.execution) : options.execution});
+  ExecutionOptions execution = options.execution;
+  if (options.kernel_times) execution.streams = 1;  // one micro-batch at a time, so that each launch is alone
+  std::optional<Trainer> trainer(std::in_place, world, *network, *data.train, *data.test,
+                                 TrainerOptions{.batch = options.batch,
+                                                .learning_rate = 0.01,
+                                                .input = options.input,
+                                                .augment = options.augment,
+                                                .reduce = options.reduce,
+                                                .execution = execution});
   const ResultPrinter printer(options.results, world.rank() == 0);
   trainer->steps(1);
   const double first_step = process_seconds();

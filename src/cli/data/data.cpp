@@ -10,6 +10,7 @@
 #include "cli/model/class_names.h"
 #include "cli/model/label_column.h"
 #include "cli/model/model_summary.h"
+#include "cli/model/target_text.h"
 #include "cli/output.h"
 #include "cli/results.h"
 #include "core/json/members.h"
@@ -80,8 +81,8 @@ void print_order(const Dataset& train, const DataOptions& options) {
 struct PartStatistics {
   std::vector<double> mean;  ///< of each channel
   std::vector<double> deviation;
-  std::optional<std::vector<int>> widths;  ///< smallest and largest, of image files
-  std::optional<std::vector<int>> heights;
+  std::optional<std::vector<int>> widths = {};  ///< smallest and largest, of image files
+  std::optional<std::vector<int>> heights = {};
   std::uint64_t read = 0;
   std::uint64_t unreadable = 0;
   double samples_per_s = 0.0;  ///< on one thread
@@ -105,7 +106,7 @@ struct DatasetPart {
   Shape shape;
   Encoding encoding = Encoding::pixels;  ///< not in JSON: the words of the text depend on it
   std::vector<std::string> classes;
-  std::vector<std::uint64_t> class_samples;       ///< of each class or label; empty: regression
+  std::vector<std::uint64_t> class_samples = {};  ///< of each class or label; empty: regression
   std::optional<NumberStatistics> numbers = {};   ///< regression
   std::optional<PartStatistics> statistics = {};  ///< with `stats`
 };
@@ -157,9 +158,7 @@ std::string text_of(const std::vector<TableColumn>& columns) {
 
 NumberStatistics measure_numbers(const Dataset& dataset) {
   const TargetScale scale = dataset.target_scale();
-  const auto number = [&](std::uint64_t id) {
-    return scale.mean + scale.deviation * static_cast<double>(dataset.targets(id)[0]);
-  };
+  const auto number = [&](std::uint64_t id) { return in_unit(dataset.targets(id)[0], scale); };
   const auto count = static_cast<double>(dataset.size());
   NumberStatistics found{.smallest = number(0), .largest = number(0)};
   for (std::uint64_t id = 0; id < dataset.size(); ++id) {
@@ -181,8 +180,7 @@ DatasetPart describe(const std::string& name, const Dataset& dataset) {
                    .samples = dataset.size(),
                    .shape = dataset.shape(),
                    .encoding = dataset.encoding(),
-                   .classes = names_of_classes(dataset, static_cast<std::size_t>(dataset.classes())),
-                   .class_samples = {}};
+                   .classes = names_of_classes(dataset, static_cast<std::size_t>(dataset.classes()))};
   if (part.task == Task::regression) {
     part.numbers = measure_numbers(dataset);
   } else {
@@ -218,8 +216,6 @@ PartStatistics measure_statistics(const std::string& part, const Dataset& datase
       measure_dataset(dataset, options.input, part == "train" ? options.augment : AugmentOptions{}, on_bad);
   PartStatistics statistics{.mean = found.channels.mean,
                             .deviation = found.channels.deviation,
-                            .widths = {},
-                            .heights = {},
                             .read = found.read,
                             .unreadable = found.bad,
                             .samples_per_s = static_cast<double>(found.read) / std::max(found.seconds, 1e-9)};
@@ -257,15 +253,13 @@ DatasetPart examine(const std::string& name, const Dataset& dataset, const DataO
 
 int print_data(World& world, const DataOptions& options) {
   const std::vector<std::string> actions{"order", "show", "stats"};
-  if (std::ranges::find(actions, options.action) == actions.end()) {
-    world.agree(
-        [&] { throw Error(Category::usage, unknown_name("thing to print", options.action, actions)); });
-  }
-  if (options.results.json && options.action == "order") {
-    world.agree(
-        [] { throw Error(Category::usage, "order prints ids, one per line, and has no JSON", "json"); });
-  }
-  world.agree([] { cpu::best_level(); });  // throws on a processor without the instructions for resizing
+  world.agree([&] {
+    if (std::ranges::find(actions, options.action) == actions.end())
+      throw Error(Category::usage, unknown_name("thing to print", options.action, actions));
+    if (options.results.json && options.action == "order")
+      throw Error(Category::usage, "order prints ids, one per line, and has no JSON", "json");
+    cpu::best_level();  // throws on a processor without the instructions for resizing
+  });
   const DatasetPair data = open_dataset(world, options.data);
   if (world.rank() != 0) {
     return 0;

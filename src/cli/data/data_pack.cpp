@@ -58,14 +58,13 @@ OptionSet option_set(PackRequest& request) {
   return set;
 }
 
-PackResult pack_part(const PackRequest& request, const std::string& part, const ImageList& list) {
+void pack_part(const PackRequest& request, const std::string& part, const ImageList& list) {
   for (const std::string& warning : warnings_of(list)) print_warning(warning);
   const PackResult result = pack_images(list, request.target, part, request.options);
   print(fmt::format("{:<6} {} of {} in {}, {:.1f} MB; {} not readable\n", part,
                     counted(result.packed, "image"), counted(list.classes.size(), "class"),
                     counted(result.shards, "file"), static_cast<double>(result.bytes) * 1e-6, result.bad));
   flush_output();
-  return result;
 }
 
 /// Lists the images of DIR, which no option names.

@@ -76,7 +76,6 @@ OptionSet option_set(InspectOptions& options) {
   return set;
 }
 
-/// Digest of the tensors in the order of the network.
 std::string network_digest(const ModelFile& file, const InspectOptions& options) {
   const auto network = make_model(options.model.name, options.input, options.classes);
   try {
@@ -133,31 +132,15 @@ Verified verify_file(const std::string& file) {
   const SavedModel model = open_model(file, false);
   if (const std::string changed = changed_warning(model); !changed.empty())
     throw Error(Category::data, changed);
-  return {.path = file,
-          .problem = {},
-          .step = {},
-          .model_tensors = model.file.tensors().size(),
-          .has_digest = model.has_digest()};
+  return {.path = file, .model_tensors = model.file.tensors().size(), .has_digest = model.has_digest()};
 }
 
 Verified verify_checkpoint(const std::filesystem::path& path) {
   const Checkpoint checkpoint = read_checkpoint(path);
   return {.path = path.string(),
-          .problem = {},
           .step = checkpoint.state.step,
           .model_tensors = checkpoint.model.tensors().size(),
           .optimizer_tensors = checkpoint.optimizer.tensors().size()};
-}
-
-/// Best and final model of a run, if they exist; none if `path` is a checkpoint.
-std::vector<std::string> find_models(const std::filesystem::path& path) {
-  const std::filesystem::path place = run_or_checkpoint(path);
-  std::vector<std::string> models;
-  if (is_checkpoint(place)) return models;
-  for (const auto& file : {RunFolder(place).best(), RunFolder(place).final_model()}) {
-    if (file_kind(file) == FileKind::file) models.push_back(file.string());
-  }
-  return models;
 }
 
 /// Checks the files of a checkpoint or, if `path` is a run directory, of all its checkpoints and models.
@@ -176,7 +159,7 @@ void verify_checkpoints(const std::filesystem::path& path, const ResultPrinter& 
       files.verified.push_back(read(file));
     } catch (const Error& error) {
       if (count == 1) throw;
-      files.verified.push_back({.path = file, .problem = error.what(), .step = {}});
+      files.verified.push_back({.path = file, .problem = error.what()});
       ++damaged;
     }
     printer.text(text_of(files.verified.back()));

@@ -70,18 +70,6 @@ std::string text_of(const CheckpointState& state) {
          (state.engines.empty() ? "" : fmt::format("choices of cuDNN: {} bytes\n", state.engines.size()));
 }
 
-}  // namespace
-
-std::vector<InspectedTensor> tensors_of(const ModelFile& file) {
-  std::vector<InspectedTensor> tensors;
-  for (const TensorInfo& tensor : file.tensors()) {
-    std::uint64_t values = 1;
-    for (const std::int64_t extent : tensor.shape) values *= static_cast<std::uint64_t>(extent);
-    tensors.push_back({tensor.name, tensor.dtype, tensor.shape, values});
-  }
-  return tensors;
-}
-
 std::string text_of(const std::vector<InspectedTensor>& tensors) {
   std::size_t width = 4;
   for (const InspectedTensor& tensor : tensors) width = std::max(width, tensor.name.size());
@@ -100,6 +88,7 @@ std::string text_of(const InspectedDigest& digest) {
                      digest.digest);
 }
 
+/// Lines on network, input, classes, data set and results; empty for a file that does not describe itself.
 std::string text_of(const ModelDescription& description) {
   if (description.network.empty()) return "";
   const Names& classes = description.classes;
@@ -110,6 +99,18 @@ std::string text_of(const ModelDescription& description) {
          line("target", target_text(description)) + line("data", in_a_line(description.data)) +
          line("results", in_a_line(description.results)) +
          line("saved by", "lockstep " + description.version);
+}
+
+}  // namespace
+
+std::vector<InspectedTensor> tensors_of(const ModelFile& file) {
+  std::vector<InspectedTensor> tensors;
+  for (const TensorInfo& tensor : file.tensors()) {
+    std::uint64_t values = 1;
+    for (const std::int64_t extent : tensor.shape) values *= static_cast<std::uint64_t>(extent);
+    tensors.push_back({tensor.name, tensor.dtype, tensor.shape, values});
+  }
+  return tensors;
 }
 
 std::string text_of(const InspectedFile& file) {

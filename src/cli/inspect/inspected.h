@@ -68,8 +68,8 @@ void visit(O& checkpoint, Visitor&& field) {
 /// Result of reading all bytes of a model file, or of a checkpoint and comparing them with its MANIFEST.
 struct Verified {
   std::string path;
-  std::string problem;                ///< empty: none
-  std::optional<std::uint64_t> step;  ///< of a checkpoint without a problem
+  std::string problem = {};                ///< empty: none
+  std::optional<std::uint64_t> step = {};  ///< of a checkpoint without a problem
   std::size_t model_tensors = 0;
   std::size_t optimizer_tensors = 0;
   bool has_digest = false;  ///< whether a model file has the digest of its parameters, which was compared
@@ -83,10 +83,6 @@ LOCKSTEP_MEMBERS(VerifiedFiles, verified)
 
 std::vector<InspectedTensor> tensors_of(const ModelFile& file);
 
-std::string text_of(const std::vector<InspectedTensor>& tensors);
-std::string text_of(const InspectedDigest& digest);
-/// Lines on network, input, classes, data set and results; empty for a file that does not describe itself.
-std::string text_of(const ModelDescription& description);
 std::string text_of(const InspectedFile& file);
 std::string text_of(const InspectedCheckpoint& checkpoint);
 std::string text_of(const Verified& verified);

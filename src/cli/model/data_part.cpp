@@ -1,7 +1,6 @@
 #include "cli/model/data_part.h"
 
-#include <optional>
-
+#include "comm/world/agreed.h"
 #include "data/sets/registry.h"
 #include "data/sets/whole.h"
 #include "lockstep/error.h"
@@ -31,8 +30,7 @@ std::string adjective_of(Split split) {
 DataPart open_part(const World& world, const DatasetOptions& options, Split split, const SavedModel& model) {
   DataPart part{.split = split};
   if (split == Split::all) {
-    std::optional<TrainedTable> table;
-    world.agree([&] { table = trained_table(model); });
+    const auto table = agreed(world, [&] { return trained_table(model); });
     part.whole = open_whole(world, options, options.name == "csv" && table ? &*table : nullptr);
     world.agree([&] { check_kind(*part.whole, model); });
     return part;

@@ -227,10 +227,8 @@ std::string training_part_warning(const DataPart& part, const EvalOptions& optio
 
 int evaluate_model(World& world, const EvalOptions& options) {
   const SavedModel& model = *options.saved;
-  if (world.rank() == 0) {
-    if (options.checkpoint.empty() && model.place != options.file)
-      print_message(fmt::format("model {}", model.place));
-  }
+  if (world.rank() == 0 && options.checkpoint.empty() && model.place != options.file)
+    print_message(fmt::format("model {}", model.place));
   const DataPart data = open_part(world, options.data, options.split, model);
   const Dataset& whole = data.samples();
   if (world.rank() == 0) {

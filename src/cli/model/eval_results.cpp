@@ -29,7 +29,6 @@ std::string metrics_line(const std::string& part, const Evaluation& evaluation) 
   return without_end_spaces(fmt::format("{}samples {}  {}", epochs, evaluation.samples, more)) + "\n";
 }
 
-/// Counts of the classes, or of the labels.
 std::vector<ClassCounts> class_counts(const Evaluation& evaluation) {
   std::vector<ClassCounts> counts = counts_of(evaluation.confusion);
   for (const LabelResult& label : evaluation.labels) {

@@ -58,6 +58,16 @@ std::filesystem::path run_or_checkpoint(const std::filesystem::path& path) {
   return run.empty() || list_checkpoints(named).empty() ? named : run;
 }
 
+std::vector<std::string> find_models(const std::filesystem::path& path) {
+  const std::filesystem::path place = run_or_checkpoint(path);
+  std::vector<std::string> models;
+  if (is_checkpoint(place)) return models;
+  for (const auto& file : {RunFolder(place).best(), RunFolder(place).final_model()}) {
+    if (file_kind(file) == FileKind::file) models.push_back(file.string());
+  }
+  return models;
+}
+
 std::filesystem::path find_run(const std::filesystem::path& path) {
   const std::filesystem::path named = run_or_checkpoint(path);
   return is_checkpoint(named) ? run_of(named) : named;

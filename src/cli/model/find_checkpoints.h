@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "run/checkpoint/checkpoint.h"
@@ -25,6 +26,9 @@ std::filesystem::path run_of(const std::filesystem::path& checkpoint);
 /// Run directory or checkpoint that a user means by `path`, in short form: RUN, too, for its folder
 /// RUN/checkpoints.
 std::filesystem::path run_or_checkpoint(const std::filesystem::path& path);
+
+/// Best and final model of a run, if they exist; none if `path` is a checkpoint.
+std::vector<std::string> find_models(const std::filesystem::path& path);
 
 /// Run directory that a user means by `path`, or to whose checkpoints it belongs; empty: a checkpoint that is
 /// elsewhere. It may be missing.

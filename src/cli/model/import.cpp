@@ -2,10 +2,10 @@
 
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/model/saved_model.h"
 #include "cli/options/option_set.h"
 #include "cli/output.h"
 #include "cli/source_files.h"
@@ -110,14 +110,9 @@ void check_not_trained(const std::filesystem::path& weights_file) {
 
 /// Whether the file describes a network with the same parameters, whatever their initializers.
 bool is_file_of(const Network& network, const std::filesystem::path& file) {
-  const auto shapes = [](const Network& of) {
-    std::vector<std::pair<std::string, std::vector<std::int64_t>>> all;
-    for (const Parameter& parameter : of.parameters()) all.emplace_back(parameter.name, parameter.shape);
-    return all;
-  };
   try {
     const auto present = read_network(file.string(), network.input_shape(), network.classes());
-    return present->layers().size() == network.layers().size() && shapes(*present) == shapes(network);
+    return present->layers().size() == network.layers().size() && same_parameters(*present, network);
   } catch (const Error&) {  // no network for these samples
     return false;
   }

@@ -10,11 +10,9 @@
 namespace lockstep {
 
 std::string label_column_text(const Dataset& dataset, const DatasetOptions& options) {
-  const TableEncoding* const table = dataset.table_encoding();
-  if (table == nullptr) return {};
   const bool is_default = has_default_label_column(dataset, options);
   return fmt::format(
-      "labels: column {}{}", in_quotes(table->label_column),
+      "labels: column {}{}", in_quotes(dataset.table_encoding()->label_column),
       is_default ? fmt::format(", the last one; {} names another", flag_of(&DatasetOptions::label_column))
                  : "");
 }

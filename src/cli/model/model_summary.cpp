@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/options/text.h"
 #include "core/printable.h"
 #include "graph/graph.h"
 #include "graph/summary.h"
@@ -74,9 +75,7 @@ std::string memory_table(const NetworkSummary& network) {
 }  // namespace
 
 std::string text_of(Shape shape) {
-  return shape.height == 1 && shape.width == 1
-             ? fmt::format("{}", shape.channels)
-             : fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
+  return shape.height == 1 && shape.width == 1 ? std::to_string(shape.channels) : value_text(shape);
 }
 
 std::size_t trained_parameters(const Network& network, const Network::Layer& layer) {

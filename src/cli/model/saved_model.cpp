@@ -17,7 +17,6 @@
 #include "lockstep/evaluation.h"
 #include "lockstep/models.h"
 #include "run/facts.h"
-#include "run/run_folder.h"
 #include "train/run_description.h"
 
 namespace lockstep {
@@ -72,13 +71,6 @@ class Relabelled final : public Dataset {
   std::vector<float> targets_;  ///< multilabel: [sample][label]
 };
 
-/// Whether two networks have parameters of the same names and shapes.
-bool same_parameters(const Network& a, const Network& b) {
-  return std::ranges::equal(a.parameters(), b.parameters(), [](const Parameter& one, const Parameter& other) {
-    return one.name == other.name && one.shape == other.shape;
-  });
-}
-
 /// Number of outputs of the network `name` in a file that does not describe it: that of its last layer.
 int outputs_in(const SavedModel& model, const std::string& name, Shape shape) {
   const std::unique_ptr<Network> network = make_model(name, shape, 1);
@@ -112,6 +104,12 @@ std::string fact(const Facts& facts, const std::string& name) {
   return found == nullptr ? "" : *found;
 }
 
+bool same_parameters(const Network& a, const Network& b) {
+  return std::ranges::equal(a.parameters(), b.parameters(), [](const Parameter& one, const Parameter& other) {
+    return one.name == other.name && one.shape == other.shape;
+  });
+}
+
 std::string changed_warning(const ModelDescription& description, const std::string& place,
                             const std::string& digest) {
   if (description.digest.empty() || description.digest == digest) return "";
@@ -132,16 +130,10 @@ SavedModel open_checkpoint_model(const std::filesystem::path& path, bool warns) 
 
 SavedModel open_model(const std::filesystem::path& path, bool warns) {
   const std::filesystem::path named = run_or_checkpoint(path);
-  if (file_kind(named) == FileKind::folder) {
-    const RunFolder run(named);
-    for (const auto& file : {run.best(), run.final_model()}) {
-      if (!is_checkpoint(named) && file_kind(file) == FileKind::file) {
-        return described(ModelFile::read(file), file.string());
-      }
-    }
-    return open_checkpoint_model(named, warns);
-  }
-  return described(ModelFile::read(path), path.string());
+  if (file_kind(named) != FileKind::folder) return described(ModelFile::read(path), path.string());
+  const std::vector<std::string> models = find_models(path);
+  if (models.empty()) return open_checkpoint_model(named, warns);
+  return described(ModelFile::read(models.front()), models.front());
 }
 
 std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::Given& given) {

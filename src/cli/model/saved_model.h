@@ -18,6 +18,9 @@ namespace lockstep {
 /// Value of a fact; empty: there is none.
 std::string fact(const Facts& facts, const std::string& name);
 
+/// Whether two networks have parameters of the same names and shapes.
+bool same_parameters(const Network& a, const Network& b);
+
 /// Warning that the parameters of a file, whose digest is `digest`, are not those that were saved with its
 /// description; empty: they are, or the description has no digest.
 std::string changed_warning(const ModelDescription& description, const std::string& place,

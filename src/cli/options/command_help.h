@@ -26,11 +26,11 @@ struct CommandHelp {
   };
 
   std::string usage;  ///< "lockstep eval [options] MODEL"
-  std::string summary;
-  std::string prologue;  ///< text before the options, for example examples; may be empty
-  std::string epilogue;  ///< text after the options; may be empty
-  std::vector<Argument> arguments;
-  std::vector<Option> options;  ///< those of a group together; --help is the last
+  std::string summary = {};
+  std::string prologue = {};  ///< text before the options, for example examples; may be empty
+  std::string epilogue = {};  ///< text after the options; may be empty
+  std::vector<Argument> arguments = {};
+  std::vector<Option> options = {};  ///< those of a group together; --help is the last
 };
 
 /// Text of --help, in lines of up to 100 columns.

@@ -108,7 +108,6 @@ std::string zsh_case(const NamedHelp& command) {
 }  // namespace
 
 std::string bash_completion(const std::vector<NamedHelp>& commands) {
-  const std::string first = fmt::format("{}", fmt::join(first_words(commands), "|"));
   std::string text = fmt::format(
       R"sh(# Completes lockstep and lockstep-run in bash. Written by: lockstep completion bash
 _lockstep() {{
@@ -127,7 +126,8 @@ _lockstep() {{
         candidates+=' help --help --version --gpus'
       fi ;;
 )sh",
-      first, fmt::join(pairs(commands), "|"), fmt::join(first_words(commands), " "));
+      fmt::join(first_words(commands), "|"), fmt::join(pairs(commands), "|"),
+      fmt::join(first_words(commands), " "));
   for (const NamedHelp& command : commands) text += bash_case(command);
   return text + R"sh(  esac
   mapfile -t COMPREPLY < <(compgen -W "$candidates" -- "$word")

@@ -27,23 +27,22 @@ std::string plain(std::string_view text) {
   return result;
 }
 
+std::string upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
 /// A section with lines as they are. A first line such as "Examples:" becomes its heading.
 std::string section_of_lines(std::string_view text) {
   if (text.empty()) return "";
   std::string heading = "NOTES";
   const std::size_t end = text.find('\n');
   if (const std::string_view first = text.substr(0, end); first.ends_with(':')) {
-    heading.assign(first.substr(0, first.size() - 1));
-    for (char& c : heading) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    heading = upper(std::string(first.substr(0, first.size() - 1)));
     text.remove_prefix(end + 1);
   }
   const char* const line_end = text.ends_with('\n') ? "" : "\n";
   return fmt::format(".SH {}\n.nf\n{}{}.fi\n", heading, plain(text), line_end);
-}
-
-std::string upper(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return text;
 }
 
 }  // namespace

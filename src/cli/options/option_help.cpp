@@ -11,16 +11,12 @@ namespace {
 constexpr std::size_t line_columns = 100;
 constexpr std::size_t help_column = 30;
 
-/// Wraps the words of `text` into lines that start at column `indent`; `used` columns of the first one
-/// are taken.
+/// Wraps the words of `text` into lines that start at column `indent`; `used` columns of the first one, at
+/// most `indent`, are taken.
 std::string wrap(const std::string& text, std::size_t indent, std::size_t used) {
   std::istringstream words(text);
-  std::string result;
-  std::size_t column = used;
-  if (column < indent) {
-    result.append(indent - column, ' ');
-    column = indent;
-  }
+  std::string result(indent - used, ' ');
+  std::size_t column = indent;
   bool first = true;
   for (std::string word; words >> word; first = false) {
     if (!first && column + 1 + word.size() > line_columns) {
@@ -36,7 +32,6 @@ std::string wrap(const std::string& text, std::size_t indent, std::size_t used) 
   return result + "\n";
 }
 
-/// Wraps each line of `text`.
 std::string wrap_lines(const std::string& text) {
   std::istringstream lines(text);
   std::string result;
@@ -76,7 +71,6 @@ std::string values_text(const Field& field, const Names& choices, const std::str
   return bounds.empty() ? text : fmt::format("{} ({})", text, bounds);
 }
 
-/// Whether the value of the option names a file or a folder.
 bool is_path(const Field& field) {
   const std::string_view placeholder = field.placeholder;
   return field.scope == Scope::file || placeholder == "FILE" || placeholder == "DIR";
@@ -85,12 +79,7 @@ bool is_path(const Field& field) {
 }  // namespace
 
 CommandHelp OptionSet::describe() const {
-  CommandHelp result{.usage = usage_,
-                     .summary = summary_,
-                     .prologue = prologue_,
-                     .epilogue = epilogue_,
-                     .arguments = {},
-                     .options = {}};
+  CommandHelp result{.usage = usage_, .summary = summary_, .prologue = prologue_, .epilogue = epilogue_};
   for (const Positional& argument : positionals_) {
     result.arguments.push_back({argument.placeholder, argument.help});
   }

@@ -54,13 +54,6 @@ bool wants_help(int argc, const char* const* argv) {
 OptionSet::OptionSet(std::string usage, std::string summary)
     : usage_(std::move(usage)), summary_(std::move(summary)) {}
 
-void OptionSet::prologue(std::string text) { prologue_ = std::move(text); }
-void OptionSet::epilogue(std::string text) { epilogue_ = std::move(text); }
-void OptionSet::check(std::function<void()> check) { checks_.push_back(std::move(check)); }
-void OptionSet::ignore(const std::vector<std::string>& names) {
-  ignored_.insert(ignored_.end(), names.begin(), names.end());
-}
-
 void OptionSet::insert(Option option) {
   if (*option.field.group != '\0') group_ = option.field.group;
   option.group = group_;
@@ -79,12 +72,8 @@ void OptionSet::config_file() {
   insert({.field = {.name = "config",
                     .help = "read options from FILE: one `name = value` per line; # starts a comment",
                     .group = "Other"},
-          .group = {},
           .placeholder = "FILE",
-          .choices = {},
-          .assign = [](const std::string&) {},
-          .value = nullptr,
-          .default_value = {}});
+          .assign = [](const std::string&) {}});
 }
 
 void OptionSet::config_of(std::string option, std::function<std::string(const std::string& value)> file) {
@@ -103,17 +92,10 @@ void OptionSet::recipes(std::string option, std::function<std::string(const Text
   text_of_recipe_ = std::move(text_of);
 }
 
-void OptionSet::positional(std::string placeholder, std::string help, std::string& target) {
-  positionals_.push_back({std::move(placeholder), std::move(help), &target});
-}
-
-void OptionSet::optional_positional(std::string placeholder, std::string help, std::string& target) {
-  positionals_.push_back({std::move(placeholder), std::move(help), &target, false});
-}
-
 bool OptionSet::parse(int argc, const char* const* argv, const char* const* environment) {
+  if (wants_help(argc, argv)) return false;
   Values values;
-  if (!read_command_line(argc, argv, values)) return false;
+  read_command_line(argc, argv, values);
   if (environment != nullptr) read_environment(environment, values);
   const bool has_file = read_files(values);
   for (const auto& [name, source] : values) given_.insert(name);
@@ -182,7 +164,7 @@ void OptionSet::check_requirements(const Names& of_recipe) const {
   }
 }
 
-bool OptionSet::read_command_line(int argc, const char* const* argv, Values& values) const {
+void OptionSet::read_command_line(int argc, const char* const* argv, Values& values) const {
   namespace po = boost::program_options;
   using Style = po::command_line_style::style_t;
   po::options_description description;
@@ -195,7 +177,6 @@ bool OptionSet::read_command_line(int argc, const char* const* argv, Values& val
   const int style = Style::allow_long | Style::allow_short | Style::allow_dash_for_short |
                     Style::long_allow_adjacent | Style::long_allow_next | Style::short_allow_next;
   std::vector<std::string> tokens(argv + std::min(argc, 1), argv + argc);
-  if (wants_help(argc, argv)) return false;
   take_switch_values(tokens, values);
   std::vector<std::string> arguments;
   try {
@@ -216,7 +197,6 @@ bool OptionSet::read_command_line(int argc, const char* const* argv, Values& val
     throw Error(Category::usage, error.what());
   }
   assign_positionals(arguments);
-  return true;
 }
 
 void OptionSet::take_switch_values(std::vector<std::string>& tokens, Values& values) const {
@@ -264,11 +244,6 @@ void OptionSet::reject_unknown(const std::string& token) const {
               fmt::format("unknown option {}{}", in_quotes(typed), suggestion(name, known, "--")));
 }
 
-void OptionSet::list(std::string placeholder, std::string help, std::vector<std::string>& targets) {
-  positionals_.push_back({std::move(placeholder), std::move(help), nullptr, false});
-  list_ = &targets;
-}
-
 void OptionSet::assign_positionals(const std::vector<std::string>& arguments) const {
   const std::size_t single = positionals_.size() - (list_ != nullptr ? 1 : 0);
   if (arguments.size() > single && list_ == nullptr) {
@@ -283,14 +258,12 @@ void OptionSet::assign_positionals(const std::vector<std::string>& arguments) co
   if (arguments.size() > single)
     list_->assign(arguments.begin() + static_cast<std::ptrdiff_t>(single), arguments.end());
   for (std::size_t i = 0; i < single; ++i) {
-    if (i == arguments.size() && !positionals_[i].required) {
-      return;
-    }
-    if (i == arguments.size()) {
+    if (i < arguments.size()) {
+      *positionals_[i].target = arguments[i];
+    } else if (positionals_[i].required) {
       throw Error(Category::usage,
                   fmt::format("{} is missing; usage: {}", positionals_[i].placeholder, usage_));
     }
-    *positionals_[i].target = arguments[i];
   }
 }
 
@@ -305,7 +278,7 @@ void OptionSet::read_environment(const char* const* environment, Values& values)
     if (value.empty() || is_internal_variable(variable) || describes_service(variable)) continue;
     if (find(name) != nullptr && variable == variable_name(name)) {
       values.insert({name, {value, variable}});
-    } else if (!is_ignored(name) && name != "config") {
+    } else if (!ignored_.contains(name) && name != "config") {
       const std::string close = nearest(name, names());
       throw Error(Category::usage,
                   fmt::format("unknown environment variable {}{}", in_quotes(variable),
@@ -343,7 +316,7 @@ void OptionSet::read_entries(const std::vector<ConfigEntry>& entries, const std:
     const Option* option = find(entry.name);
     if (option != nullptr && option->value) {
       values.insert({entry.name, {entry.value, fmt::format("{}:{}: {}", origin, entry.line, entry.name)}});
-    } else if (!is_ignored(entry.name)) {
+    } else if (!ignored_.contains(entry.name)) {
       throw Error(Category::usage, fmt::format("{}:{}: unknown option {}{}", origin, entry.line,
                                                in_quotes(entry.name), suggestion(entry.name, names())));
     }
@@ -388,10 +361,6 @@ const OptionSet::Option* OptionSet::find(std::string_view name) const {
   const auto same = [&](const Option& option) { return option.field.visible && option.field.name == name; };
   const auto found = std::find_if(options_.begin(), options_.end(), same);
   return found == options_.end() ? nullptr : &*found;
-}
-
-bool OptionSet::is_ignored(std::string_view name) const {
-  return std::find(ignored_.begin(), ignored_.end(), name) != ignored_.end();
 }
 
 std::string OptionSet::origin(const std::string& name) const {

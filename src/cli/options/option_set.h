@@ -69,20 +69,27 @@ class OptionSet {
   void recipes(std::string option, std::function<std::string(const TextOf&)> choose,
                std::function<const char*(const std::string& name)> text_of);
   /// Adds a required argument without a name. Such arguments are given in the order of these calls.
-  void positional(std::string placeholder, std::string help, std::string& target);
+  void positional(std::string placeholder, std::string help, std::string& target) {
+    positionals_.push_back({std::move(placeholder), std::move(help), &target});
+  }
   /// Adds the last argument without a name, which is optional.
-  void optional_positional(std::string placeholder, std::string help, std::string& target);
+  void optional_positional(std::string placeholder, std::string help, std::string& target) {
+    positionals_.push_back({std::move(placeholder), std::move(help), &target, false});
+  }
   /// Adds any number of last arguments without a name.
-  void list(std::string placeholder, std::string help, std::vector<std::string>& targets);
+  void list(std::string placeholder, std::string help, std::vector<std::string>& targets) {
+    positionals_.push_back({std::move(placeholder), std::move(help), nullptr, false});
+    list_ = &targets;
+  }
   /// Ignores options of other subcommands in the environment and in configuration files, unless this one has
   /// them, too.
-  void ignore(const std::vector<std::string>& names);
+  void ignore(const std::vector<std::string>& names) { ignored_.insert(names.begin(), names.end()); }
   /// Adds a check over several options, which throws Error(usage). `parse` calls it at its end.
-  void check(std::function<void()> check);
+  void check(std::function<void()> check) { checks_.push_back(std::move(check)); }
   /// Sets the text before the options in --help, for example examples.
-  void prologue(std::string text);
+  void prologue(std::string text) { prologue_ = std::move(text); }
   /// Sets the text after the options in --help.
-  void epilogue(std::string text);
+  void epilogue(std::string text) { epilogue_ = std::move(text); }
 
   /// Reads all sources into the targets and checks them. Returns false, without reading anything, if --help
   /// or -h is among the arguments. argv[0] is the name of the subcommand; `environment` is like environ, or
@@ -123,12 +130,12 @@ class OptionSet {
  private:
   struct Option {
     Field field;
-    std::string group;
+    std::string group = {};
     std::string placeholder;                         ///< empty: a switch
-    Names choices;                                   ///< that --help lists
+    Names choices = {};                              ///< that --help lists
     std::function<void(const std::string&)> assign;  ///< throws Error without the option's name
-    std::function<std::string()> value;              ///< null: not for configuration files
-    std::string default_value;
+    std::function<std::string()> value = nullptr;    ///< null: not for configuration files
+    std::string default_value = {};
     bool repeats = false;  ///< whether it may be given several times; values are then joined by commas
   };
   struct Positional {
@@ -147,7 +154,7 @@ class OptionSet {
   template <class T>
   void add(T& value, const Field& described);
   void insert(Option option);
-  bool read_command_line(int argc, const char* const* argv, Values& values) const;
+  void read_command_line(int argc, const char* const* argv, Values& values) const;
   /// Moves `--switch=false` from `tokens` to `values`.
   void take_switch_values(std::vector<std::string>& tokens, Values& values) const;
   void take(Values& values, const std::string& name, std::string value) const;
@@ -167,7 +174,6 @@ class OptionSet {
   void check_requirements(const Names& of_recipe) const;
   void assign_positionals(const std::vector<std::string>& arguments) const;
   const Option* find(std::string_view name) const;
-  bool is_ignored(std::string_view name) const;
   /// Present values and descriptions; a scope may depend on the value of another option.
   std::vector<OptionText> texts() const;
   /// Origin of the value of an option; empty: no such option.
@@ -181,7 +187,7 @@ class OptionSet {
   std::vector<Option> options_;
   std::vector<Positional> positionals_;
   std::vector<std::string>* list_ = nullptr;  ///< receives all later arguments; null: there may be none
-  std::vector<std::string> ignored_;
+  std::set<std::string> ignored_;
   std::vector<std::function<std::vector<OptionText>()>> texts_;
   std::vector<std::function<void()>> checks_;
   std::string config_option_;
@@ -203,12 +209,9 @@ void OptionSet::add(T& value, const Field& described) {
   Field field = described;
   if (!accepts_by_data_) field.by_data = "";
   Option option{.field = field,
-                .group = {},
                 .placeholder = placeholder_of(value, field),
-                .choices = {},
                 .assign = [&value, field](const std::string& text) { from_text(text, field, value); },
-                .value = [&value, field] { return to_text(value, field); },
-                .default_value = {}};
+                .value = [&value, field] { return to_text(value, field); }};
   if (field.choices != nullptr) option.choices = field.choices();
   if constexpr (NamedEnum<T>) option.choices = choices_of(value);
   std::erase(option.choices, field.unlisted);

@@ -42,12 +42,14 @@ struct PredictOptions {
   ExecutionOptions execution;
   std::optional<SavedModel> saved = {};
   bool has_dataset = false;  ///< whether a data set is predicted instead of paths
+  bool has_top = false;      ///< whether `top` is given
+  bool has_size = false;     ///< whether the size of images is given
 };
 
 template <OptionsOf<PredictOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   [[maybe_unused]] auto& [file, paths, top, format, model, data, split, input, batch, execution, saved,
-                          has_dataset] = options;
+                          has_dataset, has_top, has_size] = options;
   field(top, {.name = "top",
               .help = "number of classes to print for each input, the most probable first; of labels, "
                       "without it: those with a probability above 1/2",
@@ -79,16 +81,16 @@ bool reads_images_with(const ModelDescription& description, const std::string& n
 std::vector<ImpliedValue> implied(PredictOptions& options, const OptionSet::Given& given) {
   options.saved = open_model(options.file, is_first_process());
   options.has_dataset = !given("dataset").empty();
+  options.has_top = !given("top").empty();
+  options.has_size = !given("image-size").empty();
   std::vector<ImpliedValue> values = implied_by(*options.saved, [&](const std::string& name) {
     return name == "dataset" && !options.has_dataset ? std::string("images") : given(name);
   });
   std::erase_if(values, [&](const ImpliedValue& value) {
     if (value.name == "batch-size" || value.name == "micro-batches") return true;
     if (value.name == "mean" || value.name == "std") return false;
-    if (value.name == "crop-pct" || !options.has_dataset) {
-      return !reads_images_with(options.saved->description, value.name);
-    }
-    return false;
+    const bool is_of_files = value.name == "crop-pct" || !options.has_dataset;
+    return is_of_files && !reads_images_with(options.saved->description, value.name);
   });
   return values;
 }
@@ -136,11 +138,11 @@ OptionSet option_set(PredictOptions& options) {
 }
 
 /// Shape of the network's input: that of the images, if a size is given or the model does not know it.
-Shape input_shape(const PredictOptions& options, bool has_size) {
+Shape input_shape(const PredictOptions& options) {
   const Shape described = options.saved->description.shape;
   const int size = options.data.image_size;
   if (described.channels < 1) return {options.data.channels, size, size};
-  return has_size ? Shape{described.channels, size, size} : described;
+  return options.has_size ? Shape{described.channels, size, size} : described;
 }
 
 /// Throws Error(data) for a data set of images that is a folder of images without classes.
@@ -159,7 +161,7 @@ void check_has_classes(const PredictOptions& options) {
 }
 
 /// Opens the inputs that are named, and prints what is odd or cannot be read. Collective.
-InputSamples open_inputs(const World& world, const PredictOptions& options, bool has_size) {
+InputSamples open_inputs(const World& world, const PredictOptions& options) {
   const SavedModel& model = *options.saved;
   const bool takes_tables = !model.description.table.empty();
   const std::vector<std::string> files =
@@ -169,7 +171,7 @@ InputSamples open_inputs(const World& world, const PredictOptions& options, bool
     if (takes_tables) {
       inputs = read_tables(files, trained_table(model)->encoding, options.input.strict);
     } else {
-      inputs = find_images(files, input_shape(options, has_size), options.input.strict);
+      inputs = find_images(files, input_shape(options), options.input.strict);
     }
     if (world.rank() != 0) return;
     for (const std::string& line : inputs.samples->warnings()) print_warning(line);
@@ -189,9 +191,9 @@ std::vector<std::string> output_names(const SavedModel& model, const Dataset& da
   return names;
 }
 
-/// Printer for the task of the model. `has_top`: whether the number of classes is given.
-std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, bool has_top,
-                                                const Dataset& dataset, const Network& network) {
+/// Printer for the task of the model.
+std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, const Dataset& dataset,
+                                                const Network& network) {
   const ModelDescription& description = options.saved->description;
   const std::string& place = options.saved->place;
   const auto top = static_cast<std::size_t>(options.top);
@@ -200,12 +202,12 @@ std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, b
   }
   if (description.task == name_of(Task::multilabel)) {
     return print_labels(dataset, output_names(*options.saved, dataset, network),
-                        has_top ? std::optional(top) : std::nullopt, options.format);
+                        options.has_top ? std::optional(top) : std::nullopt, options.format);
   }
   if (description.task != name_of(Task::regression)) {
     throw Error(Category::data, fmt::format("{}: unknown task {}", place, in_quotes(description.task)));
   }
-  if (has_top)
+  if (options.has_top)
     throw Error(Category::usage, fmt::format("has no effect: {} predicts numbers: omit it", place), "top");
   if (network.classes() != 1) {
     throw Error(Category::data,
@@ -216,7 +218,7 @@ std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, b
                        options.format);
 }
 
-int print_predictions(World& world, const PredictOptions& options, const OptionSet& set) {
+int print_predictions(World& world, const PredictOptions& options) {
   const SavedModel& model = *options.saved;
   if (world.rank() == 0) print_warning(changed_warning(model));
   DataPart data;
@@ -225,7 +227,7 @@ int print_predictions(World& world, const PredictOptions& options, const OptionS
     world.agree([&] { check_has_classes(options); });
     data = open_part(world, options.data, options.split, model);
   } else {
-    named = open_inputs(world, options, set.is_given("image-size"));
+    named = open_inputs(world, options);
   }
   const Dataset& dataset = named.samples ? *named.samples : data.samples();
   std::uint64_t unreadable = named.unreadable.size();
@@ -240,7 +242,7 @@ int print_predictions(World& world, const PredictOptions& options, const OptionS
     }
     if (dataset.size() == 0) throw Error(Category::usage, "no inputs were named");
     network = network_of(model, options.model.name, dataset.shape(), 0);
-    printer = make_printer(options, set.is_given("top"), dataset, *network);
+    printer = make_printer(options, dataset, *network);
   });
   const std::uint64_t inputs = dataset.size() + unreadable;  // samples, and files that have none
   if (world.rank() == 0) print(printer->head() + text_of(named.unreadable, options.format));
@@ -263,16 +265,9 @@ int print_predictions(World& world, const PredictOptions& options, const OptionS
   return 0;
 }
 
-int run_predict(int argc, char** argv) {
-  PredictOptions options;
-  OptionSet set = option_set(options);
-  set.ignore(train_option_names());
-  return run_on_ranks(set, argc, argv, [&](World& world) { return print_predictions(world, options, set); });
-}
-
 }  // namespace
 
-constinit const Command predict_command{"predict", "predict classes with a saved model", run_predict,
-                                        describe<PredictOptions, option_set>};
+constinit const Command predict_command = command_of_ranks<PredictOptions, option_set, print_predictions>(
+    "predict", "predict classes with a saved model");
 
 }  // namespace lockstep

@@ -17,16 +17,6 @@
 namespace lockstep {
 namespace {
 
-/// Reason why ranks cannot start in `directory`; empty: this process is in it now.
-std::string enter(const std::string& directory) {
-  return chdir(directory.c_str()) == 0 ? "" : std::strerror(errno);
-}
-
-std::uint64_t free_bytes(const std::filesystem::path& folder) {
-  std::uint64_t bytes = 0;
-  return files().free_space(folder, bytes) == 0 ? bytes : 0;
-}
-
 /// Whether the daemon that mpirun starts on other hosts lies beside it, or there is mpirun itself.
 bool has_daemon(const std::filesystem::path& mpirun) {
   for (const char* const daemon : {"orted", "prted"}) {
@@ -48,7 +38,7 @@ HostFacts this_host(const HostRequest& request) {
   facts.revision = revision();
   facts.mpi = mpi_library();
   facts.name = host_name();
-  facts.directory_error = enter(request.directory);
+  if (chdir(request.directory.c_str()) != 0) facts.directory_error = std::strerror(errno);
   facts.has_mpirun = has_daemon(request.mpirun);
   facts.processors = usable_processors();
   facts.nodes = usable_nodes();
@@ -58,7 +48,7 @@ HostFacts this_host(const HostRequest& request) {
   facts.memory_bytes = host.memory_bytes.value_or(0);
   facts.memory_free = host.memory_free.value_or(0);
   facts.shared_free = host.shared_free.value_or(0);
-  facts.disk_free = free_bytes(".");
+  files().free_space(".", facts.disk_free);  // stays 0 if it is not known
   const cuda::Probe found = cuda::probe(cuda::Detail::needed);
   facts.why_no_gpu = cuda::obstacle(found).reason;
   if (facts.why_no_gpu.empty()) facts.gpus = static_cast<int>(found.gpus.size());

@@ -119,17 +119,7 @@ void print_place(const TrainOptions& options, const RunPlace& place, const Train
   print_message(text);
 }
 
-}  // namespace
-
-std::string device_text(const Trainer& trainer, DataType dtype) {
-  if (trainer.device() == DeviceKind::cuda)
-    return fmt::format("a GPU ({}), {}", trainer.processor(), name_of(dtype));
-  const std::string stored = dtype == DataType::fp32 ? "" : fmt::format(", {}", name_of(dtype));
-  return fmt::format("{}, {}{}", counted(trainer.threads(), "thread"), trainer.processor(), stored);
-}
-
-std::string judging_part(const DatasetPair& data) { return data.validation ? "validation" : "test"; }
-
+/// Numbers of samples of each part, with the origins of all but the training samples.
 std::string sizes_text(const DatasetPair& data) {
   const auto part = [](const Dataset& dataset, const char* name, const std::string& origin) {
     return fmt::format(", {} {}{}", dataset.size(), name, origin.empty() ? "" : fmt::format(" ({})", origin));
@@ -140,6 +130,7 @@ std::string sizes_text(const DatasetPair& data) {
   return text + part(*data.test, "test", data.test_origin + because);
 }
 
+/// Line of a warning about classes with fewer than 10 training samples; empty: there are none.
 std::string small_classes_text(const Dataset& train) {
   constexpr std::uint64_t enough = 10;
   constexpr std::size_t most_names = 5;
@@ -164,6 +155,8 @@ std::string small_classes_text(const Dataset& train) {
                      are_numbers ? "; --task regression predicts numbers" : "");
 }
 
+/// The parameters that --freeze keeps as they are: "frozen: 2 of 8 parameters: conv1.weight, conv1.bias";
+/// empty: none.
 std::string frozen_text(const Network& network, const Names& patterns) {
   const std::vector<Parameter>& parameters = network.parameters();
   const std::vector<bool> frozen = frozen_parameters(parameters, patterns);
@@ -174,6 +167,15 @@ std::string frozen_text(const Network& network, const Names& patterns) {
   if (names.empty()) return {};
   return fmt::format("frozen: {} of {}: {}", names.size(), counted(parameters.size(), "parameter"),
                      first_names(names));
+}
+
+}  // namespace
+
+std::string device_text(const Trainer& trainer, DataType dtype) {
+  if (trainer.device() == DeviceKind::cuda)
+    return fmt::format("a GPU ({}), {}", trainer.processor(), name_of(dtype));
+  const std::string stored = dtype == DataType::fp32 ? "" : fmt::format(", {}", name_of(dtype));
+  return fmt::format("{}, {}{}", counted(trainer.threads(), "thread"), trainer.processor(), stored);
 }
 
 std::string recipe_line(const TrainOptions& options) {
@@ -276,12 +278,13 @@ void print_start(const World& world, const TrainOptions& options, const RunPlace
 void print_best(const TrainOptions& options, const DatasetPair& data, const Trainer& trainer) {
   const BestEpoch best = trainer.best();
   if (options.output.quiet || best.epoch == 0) return;
+  const char* const part = data.validation ? "validation" : "test";
   if (trainer.stopped_early()) {
-    print_message(fmt::format("no better {} {} for {}: stopped early", judging_part(data),
-                              score_name(options), counted(options.training.early_stopping, "epoch")));
+    print_message(fmt::format("no better {} {} for {}: stopped early", part, score_name(options),
+                              counted(options.training.early_stopping, "epoch")));
   }
-  print_message(fmt::format("best epoch {}: {} {} {}", best.epoch, judging_part(data), score_name(options),
-                            metric_text(best.score)));
+  print_message(
+      fmt::format("best epoch {}: {} {} {}", best.epoch, part, score_name(options), metric_text(best.score)));
 }
 
 std::string digest_note(const World& world, const TrainOptions& options, const Trainer& trainer) {

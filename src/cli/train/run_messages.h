@@ -16,19 +16,6 @@ namespace lockstep {
 /// Device of this rank, in words: "2 threads, avx512" or "a GPU (NVIDIA H200), bf16".
 std::string device_text(const Trainer& trainer, DataType dtype);
 
-/// Name of the part of the data whose score decides which epoch is the best.
-std::string judging_part(const DatasetPair& data);
-
-/// Numbers of samples of each part, with the origins of all but the training samples.
-std::string sizes_text(const DatasetPair& data);
-
-/// Line of a warning about classes with fewer than 10 training samples; empty: there are none.
-std::string small_classes_text(const Dataset& train);
-
-/// The parameters that --freeze keeps as they are: "frozen: 2 of 8 parameters: conv1.weight, conv1.bias";
-/// empty: none.
-std::string frozen_text(const Network& network, const Names& patterns);
-
 /// The recipe with its values in this run: "recipe table: model mlp, epochs 60, ..."; empty: the options are
 /// of none. `options` have no values that follow from the training samples.
 std::string recipe_line(const TrainOptions& options);

@@ -10,6 +10,7 @@
 #include "cli/options/flag.h"
 #include "cli/train/not_finite.h"
 #include "cli/train/run_messages.h"
+#include "comm/world/agreed.h"
 #include "comm/world/watch_of.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file_system.h"
@@ -43,9 +44,7 @@ DatasetPair open_data(World& world, const TrainOptions& options) {
 }
 
 std::unique_ptr<Network> make_network(const World& world, const TrainOptions& options, const Dataset& train) {
-  std::unique_ptr<Network> network;
-  world.agree([&] { network = make_model(options.model.name, train.shape(), train.classes()); });
-  return network;
+  return agreed(world, [&] { return make_model(options.model.name, train.shape(), train.classes()); });
 }
 
 /// Options of the trainer. With a log interval, at most that many steps are submitted together.
@@ -56,30 +55,6 @@ TrainerOptions trainer_options(const TrainOptions& options) {
     training.execution.steps_at_once = static_cast<std::uint64_t>(options.output.log_interval);
   }
   return training;
-}
-
-/// Environment of a run: `environment` and facts about its ranks.
-std::string environment_of(Environment environment, const World& world, const Trainer& trainer,
-                           const std::vector<RankGroup>& map, DataType dtype, SampleKind samples) {
-  environment.lockstep = version();
-  environment.mpi = world.library();
-  environment.image_libraries = image_libraries();
-  environment.simd = trainer.processor();
-  for (const RankGroup& group : map) {
-    if (environment.hosts.empty() || environment.hosts.back() != group.host)
-      environment.hosts.push_back(group.host);
-  }
-  environment.rank_map = map;
-  environment.ranks = world.size();
-  environment.threads = trainer.threads();
-  environment.more = {{"host_count", std::to_string(world.hosts())},
-                      {"micro_batches", std::to_string(trainer.micro_batches())},
-                      {"exchange", trainer.transport()},
-                      {"device", name_of(trainer.device())},
-                      {"dtype", name_of(dtype)},
-                      {"reduce", name_of(trainer.reduce())},
-                      {"samples", name_of(samples)}};
-  return environment_json(environment);
 }
 
 void warn_of_checkpoint(const CheckpointReport& checkpoint, bool continues) {
@@ -120,7 +95,6 @@ std::string from_any_folder(const std::string& path) {
   return std::ranges::count(absolute, "..") > 0 ? absolute.string() : short_form(absolute).string();
 }
 
-/// The file of --init-from.
 ModelFile read_initial_model(const std::string& path) {
   const FileKind kind = file_kind(path);
   if (kind == FileKind::missing) {
@@ -138,7 +112,6 @@ ModelFile read_initial_model(const std::string& path) {
   return ModelFile::read(path);
 }
 
-/// Options of the data set with absolute paths.
 DatasetOptions from_any_folder(DatasetOptions data) {
   data.directory = from_any_folder(data.directory);
   data.labels = from_any_folder(data.labels);
@@ -228,16 +201,37 @@ void TrainingRun::restore() {
     const auto remarks = trainer_.resume(place_.checkpoint, options_.force);
     for (const std::string& remark : remarks) print_warning(remark);
   } else if (!options_.init_from.empty()) {
-    std::optional<ModelFile> file;
-    world_.agree([&] { file = read_initial_model(options_.init_from); });
-    const std::vector<std::string> warnings = trainer_.load(*file, options_.load);
+    const ModelFile file = agreed(world_, [&] { return read_initial_model(options_.init_from); });
+    const std::vector<std::string> warnings = trainer_.load(file, options_.load);
     if (!leads()) return;
     for (const std::string& warning : warnings) print_warning(warning);
   }
 }
 
+/// Contents of environment.json: `environment` and facts about the ranks.
+std::string TrainingRun::environment_text(Environment environment) const {
+  environment.lockstep = version();
+  environment.mpi = world_.library();
+  environment.image_libraries = image_libraries();
+  environment.simd = trainer_.processor();
+  for (const RankGroup& group : map_) {
+    if (environment.hosts.empty() || environment.hosts.back() != group.host)
+      environment.hosts.push_back(group.host);
+  }
+  environment.rank_map = map_;
+  environment.ranks = world_.size();
+  environment.threads = trainer_.threads();
+  environment.more = {{"host_count", std::to_string(world_.hosts())},
+                      {"micro_batches", std::to_string(trainer_.micro_batches())},
+                      {"exchange", trainer_.transport()},
+                      {"device", name_of(trainer_.device())},
+                      {"dtype", name_of(options_.training.execution.dtype)},
+                      {"reduce", name_of(trainer_.reduce())},
+                      {"samples", name_of(kind_of(data_.train->encoding()))}};
+  return environment_json(environment);
+}
+
 void TrainingRun::open_record(Environment environment) {
-  const SampleKind samples = kind_of(data_.train->encoding());
   if (place_.keeps()) {  // before anything is created
     trainer_.check_checkpoint_space(place_.numbered ? place_.folder.path().parent_path()
                                                     : place_.folder.checkpoints());
@@ -247,9 +241,7 @@ void TrainingRun::open_record(Environment environment) {
     if (leads() && place_.keeps()) {
       make_folder(place_.folder.path());
       place_.lock(world_.host());
-      make_run_folder(options_, place_, trainer_,
-                      environment_of(std::move(environment), world_, trainer_, map_,
-                                     options_.training.execution.dtype, samples));
+      make_run_folder(options_, place_, trainer_, environment_text(std::move(environment)));
     }
     if (leads()) report_start(place_, trainer_.step());
   });
@@ -266,9 +258,11 @@ void TrainingRun::open_record(Environment environment) {
     for (const std::string& remark : remarks) print_warning(remark);
   }
   world_.agree([&] {  // last: from here on, errors of files are warnings
-    recorder_.emplace(make_recorder(
-        options_.output, place_.folder.path(),
-        {.rank = world_.rank(), .ranks = world_.size(), .host = world_.host(), .samples = samples}));
+    recorder_.emplace(make_recorder(options_.output, place_.folder.path(),
+                                    {.rank = world_.rank(),
+                                     .ranks = world_.size(),
+                                     .host = world_.host(),
+                                     .samples = kind_of(data_.train->encoding())}));
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "cli/train/data_warnings.h"
@@ -35,6 +36,7 @@ class TrainingRun {
  private:
   bool leads() const { return world_.rank() == 0; }
   void restore();
+  std::string environment_text(Environment environment) const;
   void open_record(Environment environment);
   void observe();
   void check_place();
