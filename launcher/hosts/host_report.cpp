@@ -21,11 +21,6 @@ constexpr std::uint64_t little_memory = 256 * mib, little_shared = 16 * mib, lit
 /// Difference of clocks that is worth a line.
 constexpr double noticeable_seconds = 2.0;
 
-std::string size_text(std::uint64_t bytes) {
-  const double size = static_cast<double>(bytes) / static_cast<double>(mib);
-  return size < 1024.0 ? fmt::format("{:.0f} MiB", size) : fmt::format("{:.1f} GiB", size / 1024.0);
-}
-
 double seconds_of(HostAnswer::Time time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }

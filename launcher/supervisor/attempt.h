@@ -25,6 +25,7 @@ struct Attempt {
   bool stop_requested = false;
   std::optional<LauncherReport::Stop> stop = {};        ///< as the ranks reported it
   std::optional<LauncherReport::Failure> failure = {};  ///< the first one; none: not reported
+  std::string mpirun_failure = {};  ///< sentence about a failure of mpirun itself; empty: none is known
 };
 
 }  // namespace lockstep::launcher

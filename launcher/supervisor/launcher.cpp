@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -96,6 +97,13 @@ int count_gpus(const std::string& program, const Signals& signals) {
         " s, so no GPU is counted; look at the driver (nvidia-smi), or give the number of ranks with -np");
   }
   return std::atoi(output.text.c_str());
+}
+
+/// Whether the system can start `program`.
+bool can_start(const std::string& program, const Signals& signals) {
+  const ProgramOutput output = read_program(
+      {program, "--version"}, {.limit = std::chrono::seconds(10), .interrupt = signals.descriptor()});
+  return output.answer != Answer::none;
 }
 
 /// This program, as typed, and its options.
@@ -211,6 +219,8 @@ Job Run::make_job(const std::string& secret) const {
   if (variables["LOCKSTEP_PROGRESS"].empty()) variables.erase("LOCKSTEP_PROGRESS");
   if (isatty(STDERR_FILENO) != 0) variables.emplace("LOCKSTEP_PROGRESS", "on");
   for (const auto& [name, value] : network_) variables.insert_or_assign(name, value);
+  // mpirun crashes without a home. Where the user has an entry, mpirun finds it by itself.
+  if (!variables.contains("HOME") && getpwuid(geteuid()) == nullptr) variables["HOME"] = "/";
   variables.emplace("HWLOC_HIDE_ERRORS", "2");  // mpirun's hwloc prints a line where /sys is missing
   if (is_silent()) variables.emplace(std::string("OMPI_MCA_") + quiet, "1");
   if (machine_.root) {
@@ -363,6 +373,14 @@ void Run::attempt() {
   if (crashed && attempt.ranks_status) {
     say("mpirun crashed after all ranks had exited (" + signal_name(status - 128) + ")");
     status = *attempt.ranks_status;
+  } else if (crashed) {
+    attempt.mpirun_failure = "mpirun was killed by " + signal_name(status - 128);
+  } else if (!attempt.failure && !stop_.requested() && !can_come_from_lockstep(status) &&
+             status != 128 + SIGKILL && !can_start(program_, signals_)) {
+    // mpirun's own status, 131 or 132, looks like a signal. Ranks that were killed had started, and the
+    // program may not start now if that was for lack of memory.
+    attempt.mpirun_failure = "mpirun could not start " + program_ + ", which is missing or damaged";
+    status = static_cast<int>(Category::resource);
   }
   attempt.status = status;
   attempt.stop_requested = stop_.requested();
@@ -374,13 +392,15 @@ void Run::attempt() {
 
 /// Says why an attempt failed if no rank could, as mpirun is silenced. `crashed`: a signal ended mpirun.
 void Run::report_end(const Attempt& attempt, bool crashed) const {
-  if (!is_silent() || attempt.stop_requested || can_come_from_lockstep(attempt.status)) return;
+  const bool explained = !attempt.mpirun_failure.empty();
+  if (!is_silent() || attempt.stop_requested) return;
+  if (!explained && can_come_from_lockstep(attempt.status)) return;
   const bool killed = attempt.status == 128 + SIGKILL;
   // A rank's line about another one that ended for an unknown reason has the advice, but not the signal.
   if (attempt.failure && (attempt.failure->known || !(killed || crashed))) return;
   std::string line;
-  if (crashed) {
-    line = "mpirun was killed by " + signal_name(attempt.status - 128);
+  if (explained) {
+    line = attempt.mpirun_failure;
   } else if (killed) {
     line = attempt.failure || attempt.ranks == 1 ? "a rank was" : "the ranks were";
     line += " killed by signal 9 (often: no memory left)";

@@ -10,6 +10,7 @@
 #include "core/printable.h"
 #include "core/process/process.h"
 #include "core/process/processors.h"
+#include "device/host_probe.h"
 #include "lockstep/error.h"
 #include "supervisor/decision.h"
 
@@ -40,7 +41,7 @@ std::string device_of(const std::vector<std::string>& command) {
 
 Machine this_machine() {
   return {.cores = physical_cores(),
-          .processors = usable_processors(),
+          .processors = available_processors(),
           .nodes = usable_nodes(),
           .scheduled = is_set("SLURM_JOB_ID") || is_set("PBS_JOBID") || is_set("LSB_JOBID"),
           .root = geteuid() == 0,

@@ -11,7 +11,7 @@ namespace lockstep::launcher {
 /// Facts about this machine and the environment that decide options of mpirun.
 struct Machine {
   int cores = 0;           ///< physical ones; 0: unknown
-  int processors = 0;      ///< that this process may use
+  int processors = 0;      ///< available_processors
   int nodes = 1;           ///< NUMA nodes of these processors
   bool scheduled = false;  ///< whether Slurm, PBS or LSF names the hosts
   bool root = false;

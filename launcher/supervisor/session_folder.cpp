@@ -1,5 +1,6 @@
 #include "supervisor/session_folder.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,9 +12,29 @@
 #include <system_error>
 
 #include "core/files/temporary_folder.h"
+#include "core/process/process.h"
 #include "lockstep/error.h"
 
 namespace lockstep::launcher {
+namespace {
+
+/// Checks the folder of this host's and user's sessions, if there is one. Open MPI 4 names it by the first
+/// label of the host's name, or by all of it (orte_keep_fqdn_hostnames).
+void check_owner(const std::string& folder) {
+  const std::string host = host_name();
+  for (const std::string& name : {host, host.substr(0, host.find('.'))}) {
+    const std::string path = folder + "/ompi." + name + "." + std::to_string(geteuid());
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0) continue;
+    const bool is_folder = S_ISDIR(status.st_mode);
+    if (is_folder && (status.st_uid == geteuid() || access(path.c_str(), W_OK | X_OK) == 0)) continue;
+    const std::string why = is_folder ? "belongs to user " + std::to_string(status.st_uid) : "is no folder";
+    throw Error(Category::resource, "mpirun needs " + path + " for its session, but it " + why +
+                                        "; remove it, or set TMPDIR to another folder");
+  }
+}
+
+}  // namespace
 
 void check_session_folder(const MpirunOptions& options) {
   // Parameters of Open MPI 4 and of PRRTE, the launcher of Open MPI 5, whose variables have another prefix.
@@ -30,6 +51,7 @@ void check_session_folder(const MpirunOptions& options) {
                     "; in a container, add --tmpfs=/tmp; elsewhere, set TMPDIR to another folder");
   }
   rmdir(name.c_str());
+  check_owner(folder);
   // Two files of 4 MiB and some smaller ones (Open MPI 4.1 with 1 to 8 ranks). If they do not fit, ranks fail
   // or hang.
   constexpr std::uintmax_t mebibyte = 1024 * 1024, needed = 9 * mebibyte;

@@ -47,6 +47,7 @@ Summary summarise(std::span<const Attempt> attempts) {
 
 std::string cause_of(const Attempt& attempt) {
   if (attempt.failure) return attempt.failure->cause;
+  if (!attempt.mpirun_failure.empty()) return attempt.mpirun_failure;
   const int signal = attempt.status - 128;
   return signal > 0 && signal < NSIG ? "signal " + std::to_string(signal)
                                      : "status " + std::to_string(attempt.status);

@@ -1,5 +1,6 @@
 #include "core/launcher_report.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -76,6 +77,11 @@ std::string stop_line(const LauncherReport::Stop& stop) {
 }
 
 bool has_launcher() { return !own_secret().empty(); }
+
+double seconds_before_this_start() {
+  const char* const text = std::getenv(seconds_before_variable);
+  return text == nullptr ? 0.0 : std::max(0.0, std::strtod(text, nullptr));
+}
 
 void check_launcher() {
   const bool is_old = std::getenv(old_launcher_variable) != nullptr;

@@ -57,6 +57,9 @@ std::string stop_line(const LauncherReport::Stop& stop);
 void check_launcher();
 /// Whether lockstep-run started this process.
 bool has_launcher();
+/// Seconds since the first start of a run that lockstep-run has started again after a failure; 0: this is the
+/// first start. Equal on all ranks.
+double seconds_before_this_start();
 /// Writes the report to stderr if lockstep-run started this process. Ignores errors.
 void report_to_launcher(const LauncherReport& report);
 

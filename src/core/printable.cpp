@@ -30,6 +30,11 @@ std::string printable(std::string_view text) {
   return without_control_characters(text.substr(0, longest)) + (text.size() > longest ? "..." : "");
 }
 
+std::string size_text(std::uint64_t bytes) {
+  const double size = static_cast<double>(bytes) / (1 << 20);
+  return size < 1024.0 ? fmt::format("{:.0f} MiB", size) : fmt::format("{:.1f} GiB", size / 1024.0);
+}
+
 std::string first_names(const std::vector<std::string>& names) {
   constexpr std::size_t most = 10;
   std::string text;

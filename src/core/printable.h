@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@ std::string in_quotes(std::string_view text);
 
 /// Names of up to ten things, as printable() shows them: "cat, dog and 3 more".
 std::string first_names(const std::vector<std::string>& names);
+
+/// Number of bytes, rounded: "63 MiB", or from 1 GiB on "24.0 GiB".
+std::string size_text(std::uint64_t bytes);
 
 /// Plural of an English noun: "ranks", "micro-batches", "entries".
 std::string plural(std::string_view noun);

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "core/process/processors.h"
 
 namespace lockstep {
 namespace {
@@ -42,22 +45,23 @@ Bytes kilobytes(Bytes value) { return value ? Bytes(*value * 1024) : std::nullop
 /// File names of a version of control groups (Linux documentation: admin-guide/cgroup-v1/memory,
 /// admin-guide/cgroup-v2).
 struct Version {
-  const char* mount;
   const char* limit;
   const char* usage;
   const char* cached;  ///< entry of memory.stat
 };
-constexpr Version version_1 = {"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-                               "total_inactive_file"};
-constexpr Version version_2 = {"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
+constexpr Version version_1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
+constexpr Version version_2 = {"memory.max", "memory.current", "inactive_file"};
 
 struct ControlGroup {
   const Version* version;
+  std::filesystem::path mount;
   std::string path;  ///< below the mount, in the process's view
 };
 
-/// Reads the lines "0::/PATH" (version 2) and "7:cpu,memory:/PATH" (version 1) of /proc/self/cgroup.
-std::vector<ControlGroup> groups_of_process(const std::filesystem::path& root) {
+/// Reads the lines "0::/PATH" (version 2) and "7:cpu,memory:/PATH" (version 1, if it has `controller`) of
+/// /proc/self/cgroup.
+std::vector<ControlGroup> groups_of_process(const std::filesystem::path& root, const char* controller) {
+  const std::filesystem::path mount = root / "sys/fs/cgroup";
   std::ifstream file(root / "proc/self/cgroup");
   std::vector<ControlGroup> groups;
   for (std::string line; std::getline(file, line);) {
@@ -66,10 +70,10 @@ std::vector<ControlGroup> groups_of_process(const std::filesystem::path& root) {
     std::getline(fields, number, ':');
     std::getline(fields, controllers, ':');
     std::getline(fields, path);
-    if (controllers.empty()) groups.push_back({&version_2, path});
+    if (controllers.empty()) groups.push_back({&version_2, mount, path});
     std::istringstream names(controllers);
     for (std::string name; std::getline(names, name, ',');) {
-      if (name == "memory") groups.push_back({&version_1, path});
+      if (name == controller) groups.push_back({&version_1, mount / controller, path});
     }
   }
   return groups;
@@ -77,8 +81,8 @@ std::vector<ControlGroup> groups_of_process(const std::filesystem::path& root) {
 
 /// Folders of a group and of the groups that contain it, the mount first. Where /proc is not the container's
 /// own, the path is that of the host: folders that do not exist have no limit.
-std::vector<std::filesystem::path> folders_of(const ControlGroup& group, const std::filesystem::path& root) {
-  std::vector<std::filesystem::path> folders = {root / group.version->mount};
+std::vector<std::filesystem::path> folders_of(const ControlGroup& group) {
+  std::vector<std::filesystem::path> folders = {group.mount};
   for (const auto& name : std::filesystem::path(group.path).relative_path()) {
     if (name == ".." || name.empty()) break;
     folders.push_back(folders.back() / name);
@@ -86,12 +90,24 @@ std::vector<std::filesystem::path> folders_of(const ControlGroup& group, const s
   return folders;
 }
 
+/// cpu_limit of the group of `folder` alone. Microseconds: "QUOTA PERIOD" or "max PERIOD" in cpu.max (version
+/// 2), and in cpu.cfs_quota_us (version 1) -1 for no limit.
+std::optional<int> cpu_limit_of(const std::filesystem::path& folder) {
+  std::int64_t quota = 0, period = 0;
+  std::ifstream(folder / "cpu.max") >> quota >> period;
+  std::ifstream(folder / "cpu.cfs_quota_us") >> quota;
+  std::ifstream(folder / "cpu.cfs_period_us") >> period;
+  if (quota <= 0 || period <= 0) return std::nullopt;
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  return static_cast<int>(std::min(most, (quota - 1) / period + 1));
+}
+
 }  // namespace
 
 Bytes available_memory(const std::filesystem::path& root) {
   Bytes available = kilobytes(entry(root / "proc/meminfo", "MemAvailable:"));
-  for (const ControlGroup& group : groups_of_process(root)) {
-    for (const std::filesystem::path& folder : folders_of(group, root)) {
+  for (const ControlGroup& group : groups_of_process(root, "memory")) {
+    for (const std::filesystem::path& folder : folders_of(group)) {
       const Bytes limit = number_in(folder / group.version->limit);
       const Bytes usage = number_in(folder / group.version->usage);
       if (!limit || !usage) continue;
@@ -106,12 +122,27 @@ Bytes available_memory(const std::filesystem::path& root) {
 
 Bytes total_memory(const std::filesystem::path& root) {
   Bytes total = kilobytes(entry(root / "proc/meminfo", "MemTotal:"));
-  for (const ControlGroup& group : groups_of_process(root)) {
-    for (const std::filesystem::path& folder : folders_of(group, root)) {
+  for (const ControlGroup& group : groups_of_process(root, "memory")) {
+    for (const std::filesystem::path& folder : folders_of(group)) {
       total = smaller(total, number_in(folder / group.version->limit));
     }
   }
   return total;
+}
+
+std::optional<int> cpu_limit(const std::filesystem::path& root) {
+  std::optional<int> least;
+  for (const ControlGroup& group : groups_of_process(root, "cpu")) {
+    for (const std::filesystem::path& folder : folders_of(group)) {
+      if (const auto limit = cpu_limit_of(folder)) least = std::min(*limit, least.value_or(*limit));
+    }
+  }
+  return least;
+}
+
+int available_processors() {
+  const int processors = usable_processors();
+  return std::min(processors, cpu_limit().value_or(processors));
 }
 
 HostProbe probe_host() {

@@ -14,6 +14,14 @@ std::optional<std::uint64_t> available_memory(const std::filesystem::path& root 
 /// Bytes of memory of this machine, or the limit of the control group, if that is less. None: unknown.
 std::optional<std::uint64_t> total_memory(const std::filesystem::path& root = "/");
 
+/// Number of processors whose time the processes of this one's control group have together, rounded up:
+/// cpu.max, or cpu.cfs_quota_us divided by cpu.cfs_period_us. None: no limit. `root`: as above.
+std::optional<int> cpu_limit(const std::filesystem::path& root = "/");
+
+/// Number of processors that processes of this host may use at the same time: usable_processors, or cpu_limit
+/// if that is less.
+int available_processors();
+
 /// Memory of the host as this process sees it. None: cannot be read.
 struct HostProbe {
   std::optional<std::uint64_t> memory_bytes{}, memory_free{};  ///< total_memory, available_memory

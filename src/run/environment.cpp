@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "core/json/json.h"
-#include "core/process/processors.h"
+#include "device/host_probe.h"
 
 namespace lockstep {
 namespace {
@@ -57,7 +57,7 @@ Environment this_environment() {
   Environment environment;
   environment.compiler = compiler_name();
   environment.cpu = cpu_model();
-  environment.cores = usable_processors();
+  environment.cores = available_processors();
   environment.memory_bytes = physical_memory();
   environment.kernel = kernel_name();
   environment.started = now_utc();

@@ -29,6 +29,28 @@ constexpr int open_flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 
 bool is_own_file(const struct stat& status) { return status.st_uid == geteuid() && S_ISREG(status.st_mode); }
 
+constexpr const char* segments_end = "mpi-segments";  ///< of a SegmentFolder's name
+
+bool is_own_folder(const struct stat& status) {
+  return status.st_uid == geteuid() && S_ISDIR(status.st_mode);
+}
+
+FileDescriptor open_folder(const std::filesystem::path& path) {
+  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+/// Removes a SegmentFolder that no process uses. Nothing but segments: the name is no proof.
+void remove_unused_segments(const std::filesystem::path& path) {
+  const FileDescriptor folder = open_folder(path);
+  if (folder.get() < 0 || flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("vader_segment.") || name.starts_with("sm_segment.")) ::unlink(entry.path().c_str());
+  }
+  ::rmdir(path.c_str());
+}
+
 /// Opens or creates a file of the kernel's memory, which is used directly, not through files(). Only this
 /// user's.
 FileDescriptor open_own(const std::filesystem::path& path) {
@@ -44,9 +66,12 @@ FileDescriptor open_own(const std::filesystem::path& path) {
 void remove_unused(const std::filesystem::path& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (!entry.path().filename().string().starts_with("lockstep-")) continue;
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("lockstep-")) continue;
     struct stat status {};
-    if (lstat(entry.path().c_str(), &status) != 0 || !is_own_file(status)) continue;
+    if (lstat(entry.path().c_str(), &status) != 0) continue;
+    if (is_own_folder(status) && name.ends_with(segments_end)) remove_unused_segments(entry.path());
+    if (!is_own_file(status)) continue;
     const FileDescriptor file(::open(entry.path().c_str(), open_flags));
     const bool own = file.get() >= 0 && fstat(file.get(), &status) == 0 && is_own_file(status);
     if (own && flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(entry.path().c_str());
@@ -114,6 +139,24 @@ bool JobMemory::map(int descriptor) {
     inode_ = status.st_ino;
   }
   return true;
+}
+
+/// A new start that finds the folder before it is locked may remove it.
+SegmentFolder::SegmentFolder(const std::string& job)
+    : path_(std::filesystem::path("/dev/shm") / file_name(job, segments_end)) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    if (mkdir(path_.c_str(), S_IRWXU) != 0 && errno != EEXIST) break;
+    folder_ = open_folder(path_);
+    struct stat status {};
+    const bool locked = folder_.get() >= 0 && flock(folder_.get(), LOCK_SH) == 0;
+    if (locked && fstat(folder_.get(), &status) == 0 && is_own_folder(status) && status.st_nlink > 0) return;
+  }
+  folder_ = {};
+  path_.clear();
+}
+
+SegmentFolder::~SegmentFolder() {
+  if (!path_.empty()) ::rmdir(path_.c_str());  // fails while it has segments of other ranks
 }
 
 std::string read_job(const std::function<const char*(const char*)>& lookup) {

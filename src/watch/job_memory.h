@@ -76,6 +76,24 @@ class JobMemory {
   std::unique_ptr<std::byte, std::function<void(std::byte*)>> data_;
 };
 
+/// Folder /dev/shm/lockstep-JOB-mpi-segments, in which MPI keeps the segments of a job's ranks on this host.
+/// In /dev/shm itself, two jobs in containers with the same host name and PIDs would use the same segments.
+/// All ranks make it. The last one removes it; that of killed ranks is removed when a JobMemory is made.
+class SegmentFolder {
+ public:
+  /// Does not throw.
+  explicit SegmentFolder(const std::string& job);
+  ~SegmentFolder();
+  SegmentFolder(const SegmentFolder&) = delete;
+  SegmentFolder& operator=(const SegmentFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }  ///< empty: it cannot be made
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor folder_;  ///< locked, shared, by each process that uses it
+};
+
 /// Name of the job that all its ranks on one host agree on, from the environment; empty: none. LOCKSTEP_JOB,
 /// which the launcher sets, comes first, so that it can find the files.
 std::string read_job(const std::function<const char*(const char*)>& lookup);

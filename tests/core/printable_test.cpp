@@ -31,6 +31,13 @@ TEST(Counted, GivesTheNounItsPlural) {
   EXPECT_EQ(counted(2, "entry"), "2 entries");
 }
 
+TEST(SizeText, HasMebibytesOrGibibytes) {
+  EXPECT_EQ(size_text(0), "0 MiB");
+  EXPECT_EQ(size_text(std::uint64_t{1023} << 20), "1023 MiB");
+  EXPECT_EQ(size_text(std::uint64_t{1} << 30), "1.0 GiB");
+  EXPECT_EQ(size_text(std::uint64_t{24} << 30), "24.0 GiB");
+}
+
 TEST(Printable, FindsControlCharacters) {
   EXPECT_TRUE(has_control_characters("a\nb"));
   EXPECT_TRUE(has_control_characters("\x7f"));

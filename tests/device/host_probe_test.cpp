@@ -62,6 +62,30 @@ TEST(AvailableMemory, FindsTheLimitOfAContainerWithThePathOfItsHost) {
   EXPECT_EQ(machine.available(), 300000U);
 }
 
+TEST(CpuLimit, IsTheLeastQuotaRoundedUp) {
+  const Machine machine;
+  EXPECT_FALSE(cpu_limit(machine.path()).has_value());
+  machine.write("proc/self/cgroup", "0::/job/step\n");
+  machine.write("sys/fs/cgroup/job/cpu.max", "max 100000\n");
+  EXPECT_FALSE(cpu_limit(machine.path()).has_value());
+  machine.write("sys/fs/cgroup/job/cpu.max", "350000 100000\n");
+  machine.write("sys/fs/cgroup/job/step/cpu.max", "800000 100000\n");
+  EXPECT_EQ(cpu_limit(machine.path()), 4);
+  machine.write("sys/fs/cgroup/job/step/cpu.max", "10000 50000\n");
+  EXPECT_EQ(cpu_limit(machine.path()), 1);
+}
+
+TEST(CpuLimit, IsReadInVersion1) {
+  const Machine machine;
+  machine.write("proc/self/cgroup", "9:cpu,cpuacct:/docker/1\n7:memory:/docker/1\n0::/docker/1\n");
+  machine.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  machine.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_FALSE(cpu_limit(machine.path()).has_value());
+  machine.write("sys/fs/cgroup/cpu/docker/1/cpu.cfs_quota_us", "400000\n");
+  machine.write("sys/fs/cgroup/cpu/docker/1/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(cpu_limit(machine.path()), 4);
+}
+
 TEST(LoopbackPort, IsSearchedAmongTheListenersOfThisNetwork) {
   const Machine machine;
   EXPECT_FALSE(listens_on_loopback(1, machine.path()).has_value());

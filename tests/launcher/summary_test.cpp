@@ -53,6 +53,8 @@ TEST(Summary, CausesAreCounted) {
   const Attempt reported{
       .ended = 30, .status = 4, .failure = LauncherReport::Failure{1, "a", "rank 1 on a: no memory"}};
   EXPECT_EQ(cause_of(killed), "signal 9");
+  EXPECT_EQ(cause_of(Attempt{.status = 137, .mpirun_failure = "mpirun was killed by SIGKILL"}),
+            "mpirun was killed by SIGKILL");
   EXPECT_EQ(cause_of(unknown), "status 4");
   EXPECT_EQ(cause_of(reported), "rank 1 on a: no memory");
   const std::array attempts = {hung("for 10 s"), unknown, hung("for 11 s"), reported, Attempt{.ended = 40}};

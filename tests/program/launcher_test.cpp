@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <regex>
 #include <sstream>
 #include <string>
 
+#include "core/process/process.h"
 #include "support/run.h"
 
 namespace lockstep::test {
@@ -118,9 +121,39 @@ TEST_F(StandIns, ASignalThatEndedTheRanksOrMpirunIsNamed) {
   pretend("kill -9 $$");  // this is mpirun itself
   EXPECT_EQ(launch({"-np", "2", "train"}).err,
             "lockstep-run: mpirun was killed by SIGKILL; begin again with: " + start + "auto\n");
+  expect_holds(launch(words("-np 2 --max-restarts 1 train")).err,
+               "lockstep-run: failed: mpirun was killed by SIGKILL; starting again");
   pretend(R"(report '{"failure":{"rank":1,"host":"a","cause":"unknown","known":false}}'; exit 137)");
   EXPECT_EQ(launch({"-np", "2", "train"}).err,
             "lockstep-run: a rank was killed by signal 9 (often: no memory left)\n");
+}
+
+/// The statuses of Open MPI 4 look like signals.
+TEST_F(StandIns, AProgramThatMpirunCannotStartIsNamed) {
+  const std::filesystem::path program = folder_.write("lockstep", "\x01\x02\x03");
+  for (const int status : {131, 132}) {
+    folder_.write_script("mpirun", "exit " + std::to_string(status));
+    const Outcome outcome = launch({"-np", "2", "train"});
+    EXPECT_EQ(outcome.status, 4);
+    EXPECT_EQ(outcome.err,
+              "lockstep-run: mpirun could not start " + program.string() + ", which is missing or damaged\n");
+  }
+  folder_.write_script("mpirun", "exit 137");
+  EXPECT_EQ(launch({"-np", "2", "train"}).err,
+            "lockstep-run: the ranks were killed by signal 9 (often: no memory left)\n")
+      << "they had started";
+  folder_.write_script("mpirun", "rm -f '" + program.string() + "'; exit 132");
+  const Outcome restarted = launch(words("-np 2 --max-restarts 1 train"));
+  EXPECT_EQ(restarted.status, 4);
+  expect_holds(restarted.err, "lockstep-run: failed: mpirun could not start ");
+  EXPECT_FALSE(holds(restarted.err, "signal")) << restarted.err;
+}
+
+/// mpirun of Open MPI 4 crashes without one. Registered only where there are user namespaces.
+TEST_F(StandIns, MpirunHasAHomeWhereTheUserHasNone) {
+  const Words nobody = words("unshare --user --map-user=42424 env -u HOME");
+  folder_.write_script("mpirun", R"(tr '\0' '\n' </proc/$$/environ | grep '^HOME=')");
+  EXPECT_EQ(run(nobody + words("{} -np 2 train", folder_ / "lockstep-run")).out, "HOME=/\n");
 }
 
 TEST_F(StandIns, OpenFilesAreAllowedOrMissedBeforeMpirunStarts) {
@@ -150,6 +183,21 @@ TEST_F(StandIns, TheFolderForTemporaryFilesIsCheckedUnlessSessionsHaveAnother) {
   for (const char* parameter : {"orte_tmpdir_base", "prte_tmpdir_base"}) {
     EXPECT_EQ(launch(Words{"--mca", parameter, other} + start, {"TMPDIR=/nowhere"}).status, 0) << parameter;
   }
+}
+
+TEST_F(StandIns, TheFolderOfSessionsMustBeThisUsers) {
+  const TemporaryFolder temporary;
+  const std::string name = "ompi." + host_name() + "." + std::to_string(geteuid());
+  const std::filesystem::path sessions = temporary.write(name, "x");
+  const Words environment = {"TMPDIR=" + temporary.string()};
+  const Outcome outcome = launch({"-np", "2", "train"}, environment);
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_EQ(outcome.err, "lockstep-run: error: mpirun needs " + sessions.string() +
+                             " for its session, but it is no folder; remove it, or set TMPDIR to another "
+                             "folder\n");
+  std::filesystem::remove(sessions);
+  std::filesystem::create_directory(sessions);
+  EXPECT_EQ(launch({"-np", "2", "train"}, environment).status, 0);
 }
 
 /// Open MPI's mpirun may hang when its only rank is killed in start-up. After ranks that have ended by
@@ -367,6 +415,29 @@ TEST(LockstepRun, AKillBeforeTheFirstCheckpointAdvisesACommandThatWorks) {
   EXPECT_EQ(advice, start + options + " --run-dir " + (folder / "run").string() + " --resume auto");
   const Outcome again = run({"bash", "-c", advice + " --max-steps 2"});
   EXPECT_EQ(again.status, 0) << again.err;
+}
+
+/// In /dev/shm itself, jobs in containers with the same host name and PIDs would have the same segments.
+TEST(LockstepRun, MpiKeepsItsSegmentsInAFolderOfTheJob) {
+  if (!LOCKSTEP_OPEN_MPI_4) GTEST_SKIP() << "Open MPI 5 may keep no segments";
+  const TemporaryFolder folder;
+  Started started(
+      words("{} -np 2 train --dataset synthetic --samples 640 --model mlp:8 --epochs 100000 --run-dir {}",
+            LOCKSTEP_RUN, folder / "run"));
+  started.await_line("epoch ");
+  const std::vector<pid_t> ranks = started.processes_of(LOCKSTEP_PROGRAM);
+  ASSERT_EQ(ranks.size(), 2U);
+  const std::string variables = contents("/proc/" + std::to_string(ranks[0]) + "/environ");
+  const std::string mark = "LOCKSTEP_JOB=";
+  const std::size_t at = variables.find(mark);
+  ASSERT_NE(at, std::string::npos);
+  const std::string job = variables.substr(at + mark.size(), 16);
+  const std::filesystem::path segments = "/dev/shm/lockstep-" + job + "-mpi-segments";
+  ASSERT_TRUE(std::filesystem::exists(segments));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(segments), {}), 2);
+  kill(started.process(), SIGTERM);
+  EXPECT_EQ(started.wait().status, 75);
+  EXPECT_FALSE(std::filesystem::exists(segments));
 }
 
 TEST(LockstepRun, ARankThatIsKilledChangesNoBit) {

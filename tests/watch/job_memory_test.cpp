@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "run/run_folder.h"
 #include "support/temporary_folder.h"
@@ -56,6 +57,41 @@ TEST(JobMemoryTest, ALeaseOnAFileDelaysNoStart) {
   close(file);
   unlink(path.c_str());
   signal(SIGIO, SIG_DFL);
+}
+
+TEST(SegmentFolderTest, IsRemovedByTheLastRankOrAfterAKillByTheNextStart) {
+  const std::string job = "test-segments-" + std::to_string(getpid());
+  const std::filesystem::path path = "/dev/shm/lockstep-" + job + "-mpi-segments";
+  const std::filesystem::path segment = path / "vader_segment.vm.0.53060001.0";
+  const auto start_another_job = [&] { const JobMemory memory(job + "-next", "a", 1); };
+  {
+    const SegmentFolder first(job);
+    ASSERT_EQ(first.path(), path);
+    std::ofstream(segment) << "x";
+    { const SegmentFolder second(job); }
+    start_another_job();
+    EXPECT_TRUE(std::filesystem::remove(segment));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  const pid_t child = fork();
+  if (child == 0) {
+    const SegmentFolder folder(job);
+    std::ofstream(segment) << "x";
+    raise(SIGKILL);
+  }
+  waitpid(child, nullptr, 0);
+  start_another_job();
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+/// A user's folder may have such a name.
+TEST(SegmentFolderTest, OnlySegmentsAreRemoved) {
+  const std::filesystem::path path = "/dev/shm/lockstep-" + std::to_string(getpid()) + "-mpi-segments";
+  std::filesystem::create_directory(path);
+  std::ofstream(path / "image.png") << "x";
+  { const JobMemory memory("test-other-" + std::to_string(getpid()), "a", 1); }
+  EXPECT_TRUE(std::filesystem::exists(path / "image.png"));
+  std::filesystem::remove_all(path);
 }
 
 TEST(JobMemoryTest, TheNameOfTheJobComesFromTheLauncher) {

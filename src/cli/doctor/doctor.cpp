@@ -15,6 +15,7 @@
 #include "core/printable.h"
 #include "core/version.h"
 #include "device/cpu/cpu_device.h"
+#include "device/host_probe.h"
 #include "lockstep/dataset.h"
 #include "lockstep/error.h"
 #include "ops/cpu/level.h"
@@ -130,7 +131,12 @@ Finding describe_cores(const World& world) {
   Finding finding{.name = "cores",
                   .value = fmt::format("{} for each rank of {}", cores, world.host()),
                   .figures = {{"cores_per_rank", static_cast<std::uint64_t>(cores)}}};
-  if (world.local_size() > sysconf(_SC_NPROCESSORS_ONLN)) {
+  long all = sysconf(_SC_NPROCESSORS_ONLN);
+  if (const std::optional<int> limit = cpu_limit(); limit && *limit < all) {
+    finding.value += fmt::format("; CPU limit of the container: {} of {}", *limit, all);
+    all = *limit;
+  }
+  if (world.local_size() > all) {
     finding.state = State::remark;
     finding.hint = "there are more ranks than cores: fewer ranks are faster, and give the same bits";
   }

@@ -18,12 +18,6 @@ std::string transport_flag(Transport transport) {
   return fmt::format("{} {}", flag_of(&ExecutionOptions::transport), name_of(transport));
 }
 
-std::string size_text(std::uint64_t bytes) {
-  const double megabytes = static_cast<double>(bytes) / (1 << 20);
-  return megabytes < 1024.0 ? fmt::format("{:.0f} MiB", megabytes)
-                            : fmt::format("{:.1f} GiB", megabytes / 1024.0);
-}
-
 Finding describe_memory(const HostProbe& host) {
   if (!host.memory_bytes || !host.memory_free) return {"memory", "unknown"};
   return {.name = "memory",

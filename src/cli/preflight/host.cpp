@@ -40,7 +40,7 @@ HostFacts this_host(const HostRequest& request) {
   facts.name = host_name();
   if (chdir(request.directory.c_str()) != 0) facts.directory_error = std::strerror(errno);
   facts.has_mpirun = has_daemon(request.mpirun);
-  facts.processors = usable_processors();
+  facts.processors = available_processors();
   facts.nodes = usable_nodes();
   facts.interfaces = own_interfaces();
   facts.identity = facts.name + " " + std::to_string(own_network());

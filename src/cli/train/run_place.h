@@ -24,20 +24,21 @@ struct RunPlace {
   bool keeps() const { return !folder.path().empty(); }
 };
 
-/// Place that --run-dir and --resume mean. Rank 0 looks at the files and locks a folder that exists; nothing
-/// is created. Warns of checkpoints that cannot be read. Needs neither data nor network, so that a folder
-/// which is not usable is refused before they are opened. Collective. Throws on all ranks Error(usage) for a
-/// folder that does not fit, Error(data) if there is nothing to resume, or if none of a run's checkpoints is
-/// good, Error(resource) too if another run writes there or a checkpoint cannot be read now.
+/// Place that --run-dir and --resume mean. Rank 0 looks at the files and locks a folder that exists. Creates
+/// nothing, except the folder of --run-dir with --resume auto. Warns of checkpoints that cannot be read.
+/// Needs neither data nor network, so that a folder which is not usable is refused before they are opened.
+/// Collective. Throws on all ranks Error(usage) for a folder that does not fit, Error(data) if there is
+/// nothing to resume, or if none of a run's checkpoints is good, Error(resource) too if another run writes
+/// there, or if a checkpoint cannot be read now or the folder cannot be created.
 RunPlace find_run_place(const World& world, const TrainOptions& options);
+
+/// Directory of the run, as far as the options name it or an earlier run has made it; empty: a new run makes
+/// one.
+std::filesystem::path run_directory_of(const TrainOptions& options);
 
 /// Creates the folder of a new run without --run-dir, on rank 0, once all else is known to be good.
 /// Collective. Throws Error(resource) on all ranks.
 void create_numbered_folder(const World& world, RunPlace& place);
-
-/// Seconds since the first start of a run that lockstep-run has started again after a failure; 0: this is the
-/// first start. Equal on all ranks.
-double seconds_before_this_start();
 
 /// Reports the run directory, and the `step` at which the run starts or resumes, to lockstep-run.
 void report_start(const RunPlace& place, std::uint64_t step);

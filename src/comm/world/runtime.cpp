@@ -11,6 +11,7 @@
 #include "comm/world/agreement.h"
 #include "comm/world/start_checks.h"
 #include "core/message.h"
+#include "core/options/internal_variables.h"
 #include "core/process/process.h"
 #include "device/host_probe.h"
 
@@ -52,6 +53,17 @@ void check_connected(const Launch& launch, int connected) {
 /// was built with it: OMPI_MCA_pmix=s2 allows it.
 void check_managed(const Launch& launch) {
   if (!launch.managed && mpi_library().starts_with("Open MPI")) check_connected(launch, 1);
+}
+
+/// Makes Open MPI keep its segments of shared memory in a folder of the job that lockstep-run names.
+void use_segment_folder(const Launch& launch, std::optional<SegmentFolder>& folder) {
+  constexpr int keep = 0;
+  const char* const job = std::getenv(job_variable);
+  if (job == nullptr || *job == '\0' || launch.processes <= 1) return;
+  folder.emplace(job);
+  if (folder->path().empty()) return;
+  setenv("OMPI_MCA_btl_vader_backing_directory", folder->path().c_str(), keep);
+  setenv("OMPI_MCA_btl_sm_backing_directory", folder->path().c_str(), keep);  // Open MPI 5
 }
 
 StartedRanks started_ranks(const Launch& launch, const std::string& host) {
@@ -97,10 +109,9 @@ RanksByHost number_by_host(MPI_Comm all, const MpiGroup& host) {
   return result;
 }
 
-World::Runtime::Runtime(int* argc, char*** argv)
-    : launch(prepare_launch()),
-      host_name(name_for_messages()),
-      watch(std::make_unique<Watch>(started_ranks(launch, host_name))) {
+World::Runtime::Runtime(int* argc, char*** argv) : launch(prepare_launch()), host_name(name_for_messages()) {
+  use_segment_folder(launch, segments);  // before the watch: it sets variables, which a thread may read
+  watch = std::make_unique<Watch>(started_ranks(launch, host_name));
   check_managed(launch);
   check_reachable(launch);
   session.emplace(argc, argv);

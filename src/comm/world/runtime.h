@@ -8,6 +8,7 @@
 #include "comm/world/launch.h"
 #include "comm/world/mpi_handles.h"
 #include "lockstep/world.h"
+#include "watch/job_memory.h"
 #include "watch/watch.h"
 
 namespace lockstep {
@@ -30,8 +31,9 @@ struct World::Runtime {
 
   Launch launch;
   std::string host_name;
-  std::unique_ptr<Watch> watch;       ///< watches the end of the session, too
-  std::optional<MpiSession> session;  ///< none: another runtime's
+  std::optional<SegmentFolder> segments;  ///< removed after the session
+  std::unique_ptr<Watch> watch;           ///< watches the end of the session, too
+  std::optional<MpiSession> session;      ///< none: another runtime's
   MpiGroup host;
   RanksByHost ranks;
   int rank = 0;

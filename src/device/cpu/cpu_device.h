@@ -36,7 +36,7 @@ constexpr CoreRange part_of_cores(int count, int local_rank, int local_size) {
 }
 
 /// Number of cores that a rank may use: those that this process is bound to, divided among the ranks that
-/// share them.
+/// share them, and no more than its part of the host's cpu_limit.
 int available_cores(int local_rank, int local_size);
 
 }  // namespace lockstep

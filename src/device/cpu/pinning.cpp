@@ -6,9 +6,11 @@
 #include <cfenv>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/topology.h"
+#include "device/host_probe.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -50,14 +52,14 @@ Cores find_cores() {
   return cores;
 }
 
-/// What a thread was like before the first of its ThreadStates.
-struct Before {
+/// State of a thread before its first ThreadState.
+struct SavedThread {
   int states = 0;  ///< that exist now
   bool bound = false;
   cpu_set_t processors{};
   std::fenv_t arithmetic{};  ///< includes the control bits of MXCSR (x86) and FPCR (ARM)
 };
-thread_local Before before;
+thread_local SavedThread saved;
 
 /// Cores of a rank. If the launcher bound it to some, these are its own.
 CoreRange own_part(const Cores& cores, int local_rank, int local_size) {
@@ -68,11 +70,17 @@ CoreRange own_part(const Cores& cores, int local_rank, int local_size) {
 }  // namespace
 
 int available_cores(int local_rank, int local_size) {
-  return std::max(1, own_part(find_cores(), local_rank, local_size).count);
+  int count = own_part(find_cores(), local_rank, local_size).count;
+  if (const std::optional<int> limit = cpu_limit()) {
+    count = std::min(count, part_of_cores(*limit, local_rank, std::max(1, local_size)).count);
+  }
+  return std::max(1, count);
 }
 
 std::vector<int> processors_for_executors(int threads, int local_rank, int local_size) {
   const Cores cores = find_cores();
+  // Several containers with a limit may share all cores: each would pin its threads to the first ones.
+  if (const auto all = static_cast<int>(cores.processors.size()); cpu_limit().value_or(all) < all) return {};
   const CoreRange own = own_part(cores, local_rank, local_size);
   if (threads > own.count) return {};
   const auto first = cores.processors.begin() + own.first;
@@ -80,15 +88,15 @@ std::vector<int> processors_for_executors(int threads, int local_rank, int local
 }
 
 ThreadState::ThreadState() {
-  if (before.states++ > 0) return;
-  before.bound = sched_getaffinity(0, sizeof before.processors, &before.processors) == 0;
-  std::fegetenv(&before.arithmetic);
+  if (saved.states++ > 0) return;
+  saved.bound = sched_getaffinity(0, sizeof saved.processors, &saved.processors) == 0;
+  std::fegetenv(&saved.arithmetic);
 }
 
 ThreadState::~ThreadState() {
-  if (--before.states > 0) return;
-  if (before.bound) sched_setaffinity(0, sizeof before.processors, &before.processors);
-  std::fesetenv(&before.arithmetic);
+  if (saved.states == 0 || --saved.states > 0) return;  // 0: destroyed on another thread than its own
+  if (saved.bound) sched_setaffinity(0, sizeof saved.processors, &saved.processors);
+  std::fesetenv(&saved.arithmetic);
 }
 
 void pin_this_thread(int processor) {

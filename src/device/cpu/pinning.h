@@ -6,7 +6,7 @@ namespace lockstep {
 
 /// Logical processors for `threads` executors of this rank, each on a core of its own. If the launcher bound
 /// no rank (every rank sees all cores), the host's ranks divide the cores. Empty: there are fewer cores than
-/// threads, and nothing is to be pinned.
+/// threads, or more than the cpu_limit of a container, and nothing is to be pinned.
 std::vector<int> processors_for_executors(int threads, int local_rank, int local_size);
 
 /// Saves the calling thread's binding to cores and its treatment of denormals. They are restored when the
