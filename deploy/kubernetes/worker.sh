@@ -13,11 +13,18 @@ running() {
   done
 }
 
+# orted may start a rank after the signal, so new ranks are asked until none is left, each of them once.
 stop() {
+  local asked=' ' rank
   trap '' TERM
-  read -r -a ranks <<<"$(running lockstep)"
-  if ((${#ranks[@]})); then kill -TERM "${ranks[@]}" 2>/dev/null || true; fi
-  while [[ -n $(running lockstep orted) ]]; do sleep 0.2; done
+  while [[ -n $(running lockstep orted) ]]; do
+    for rank in $(running lockstep); do
+      [[ $asked != *" $rank "* ]] || continue
+      kill -TERM "$rank" 2>/dev/null || true
+      asked+="$rank "
+    done
+    sleep 0.2
+  done
   kill "$sshd" 2>/dev/null || true
   exit 75
 }

@@ -287,6 +287,26 @@ kubernetes() {
   equal "steps" "$(grep -c '"event":"step"' "$work/runs/lockstep/metrics.jsonl")" $((epochs * 8))
 }
 
+# In h1, processes with the names of Open MPI's daemon and of a rank. The rank starts when the worker, asked to stop,
+# has looked for ranks once: only then does process 1 start a sleep.
+start_late_rank() {
+  podman exec --detach h1 bash -c '
+    printf orted >/proc/$$/comm
+    until grep -qs "^[0-9]* (sleep) . 1 " /proc/[0-9]*/stat; do sleep 0.1; done
+    bash -c "printf lockstep >/proc/\$\$/comm; trap \"exit 75\" TERM; while :; do sleep 0.1; done" || echo $? >/runs/late'
+}
+is_started() { podman exec h1 bash -c 'grep -qsx orted /proc/[0-9]*/comm'; }
+late_rank() { # a worker is preempted before its rank starts
+  make_ssh
+  worker 1
+  await 20 listens 1
+  start_late_rank
+  await 20 is_started
+  podman stop --time=20 h1 >/dev/null
+  equal "status of the worker" "$(podman wait h1)" 75
+  equal "status of the rank" "$(cat "$work/runs/late")" 75
+}
+
 cuda() { # the image for GPUs, on a stand-in for NVIDIA's: built and started, without a GPU
   local output
   podman image exists lockstep-cuda || build_cuda_image
@@ -329,7 +349,7 @@ apptainer_definition() {
 }
 
 cases=(image words one_container workspace needs_tmpfs needs_shared_memory container_per_rank other_network two_hosts
-  kubernetes cuda apptainer_definition)
+  kubernetes late_rank cuda apptainer_definition)
 
 # ---- main
 

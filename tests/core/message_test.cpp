@@ -41,5 +41,17 @@ TEST(DeferredError, WarnsAtOnceAndThrowsTheFirstFailureInTheEnd) {
   expect_error(Category::resource, {"out of memory"}, [&] { memory.rethrow(); });
 }
 
+TEST(DeferredError, AFileThatIsWrittenLaterIsNoFailure) {
+  DeferredError errors;
+  for (const std::string file : {"best", "other"}) {
+    EXPECT_FALSE(errors.attempt([&] { throw Error(Category::resource, file + ": disk full"); }, file));
+  }
+  EXPECT_TRUE(errors.attempt([] {}));
+  EXPECT_TRUE(errors.attempt([] {}, "best"));
+  expect_error(Category::resource, {"other: disk full"}, [&] { errors.rethrow(); });
+  EXPECT_TRUE(errors.attempt([] {}, "other"));
+  EXPECT_NO_THROW(errors.rethrow());
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -34,7 +34,10 @@ void visit(O& options, Visitor&& field) {
   auto& [brush, layers, coats, threads, share, mean, colour, wet, gloss, size, canvas, skipped, pattern,
          limit, rinse] = options;
   field(brush, {.name = "brush", .choices = [] { return Names{"flat", "round"}; }});
-  field(layers, {.name = "layers", .range = {.min = 1, .max = 9}, .scope = Scope::protocol});
+  field(layers, {.name = "layers",
+                 .range = {.min = 1, .max = 9},
+                 .scope = Scope::protocol,
+                 .result_with = {{"brush", {"round"}}}});
   field(coats, {.name = "coats", .range = {.min = 1}, .by_data = "as many as are needed"});
   field(threads, {.name = "threads", .range = {.min = 1}, .scope = Scope::local, .zero = "auto"});
   field(share, {.name = "share", .range = {.below = 1}, .needs = {{"brush", {"round"}}}});
@@ -128,6 +131,14 @@ TEST(OptionTexts, AreRefusedWithValueAndReason) {
   expect_refused("canvas", "3x20", {"'3x20' is not CHANNELSxROWSxCOLUMNS"});
 }
 
+TEST(OptionTexts, OfNumbersBeyondTheRangeOfOptions) {
+  for (const double value : {1e300, -4.807296789318132e+69, std::numeric_limits<double>::infinity()}) {
+    EXPECT_EQ(parse_number(value_text(value)), value);
+  }
+  EXPECT_NE(parse_number("nan"), parse_number("nan"));
+  expect_error(Category::usage, {"'1e' is not a number"}, [] { parse_number("1e"); });
+}
+
 TEST(OptionTexts, OfTimesAreExact) {
   const Field field;
   for (const double seconds : {0.0, 0.1, 1.0 / 3.0, 1.0, 59.5, 60.0, 3599.0, 93784.0, 86400.0 * 365, 1e15 + 1,
@@ -165,6 +176,18 @@ TEST(CheckFields, FindsValuesThatTextsCannotGive) {
   expect({.share = 0.25}, "share", "share: has no effect with --brush flat: omit it");
   expect({.wet = true}, "wet", "wet: has no effect without --pattern: omit it");
   check_fields(PaintOptions{.brush = "round", .share = 0.25, .wet = true, .pattern = "stripes"});
+}
+
+TEST(AffectsResult, ByScopeOrWithAnotherOption) {
+  const auto affects = [](const PaintOptions& options, const std::string& name) {
+    const std::vector<OptionText> texts = texts_of(options);
+    return affects_result(
+        texts, *std::ranges::find_if(texts, [&](const OptionText& text) { return text.field.name == name; }));
+  };
+  EXPECT_TRUE(affects({}, "brush"));
+  EXPECT_FALSE(affects({}, "threads"));
+  EXPECT_FALSE(affects({}, "layers"));
+  EXPECT_TRUE(affects({.brush = "round"}, "layers"));
 }
 
 TEST(LinesToCompare, LeaveOutWhatMayDiffer) {

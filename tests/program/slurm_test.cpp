@@ -141,6 +141,45 @@ TEST_P(SlurmJob, ContinuesAfterRequeue) {
   EXPECT_TRUE(options_of(start(options)).ends_with("[train] [--run-dir] [s] [--resume] [s]"));
 }
 
+TEST_P(SlurmJob, TakesTheRunDirectoryOfAConfigurationFile) {
+  folder_.write("c.cfg", "# run-dir = no\n run-dir = from file  # of all\nresume = \"r # 1\"\r\nlr = 0.2\n");
+  folder_.write("other.cfg", "lr = 0.2\n");
+  for (const Words& config : {Words{"--config", "c.cfg"}, Words{"--config=c.cfg"}}) {
+    EXPECT_TRUE(options_of(start(config))
+                    .ends_with("[train] [--config] [c.cfg] [--run-dir] [from file] [--resume] [r # 1]"));
+    EXPECT_TRUE(options_of(start(config + Words{"--run-dir=s", "--resume=auto"}))
+                    .ends_with("[--run-dir] [s] [--resume] [auto]"));
+  }
+  EXPECT_TRUE(options_of(start({}, {"LOCKSTEP_CONFIG=c.cfg", "LOCKSTEP_RUN_DIR=s"}))
+                  .ends_with("[train] [--run-dir] [s] [--resume] [r # 1]"));
+  EXPECT_TRUE(
+      options_of(start({"--config", "other.cfg"})).ends_with("[--run-dir] [runs/slurm-7] [--resume] [auto]"));
+}
+
+TEST_P(SlurmJob, RefusesARunDirectoryWithEscapesInAConfigurationFile) {
+  folder_.write("c.cfg", "run-dir = \"a \\\"q\\\" b\"\n");
+  const Outcome outcome = start({"--config", "c.cfg"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(count(outcome.out, "srun"), 0) << outcome.out;
+  EXPECT_TRUE(
+      outcome.err.ends_with("lockstep-srun: error: c.cfg: run-dir has a backslash, which "
+                            "lockstep-srun cannot read: give it as an option, --run-dir\n"))
+      << outcome.err;
+  EXPECT_TRUE(options_of(start({"--config", "c.cfg", "--run-dir", "s"}))
+                  .ends_with("[--run-dir] [s] [--resume] [auto]"));
+  folder_.write("c.cfg", "run-dir = a\\b\n");  // only quotes have escapes
+  EXPECT_TRUE(options_of(start({"--config", "c.cfg"})).ends_with("[--run-dir] [a\\b] [--resume] [auto]"));
+}
+
+TEST_P(SlurmJob, OwnOptionsMayHaveAnEqualsSign) {
+  const Words command = {"--max-requeues=0", "--program=env lockstep", "--mem=8G", "train", "--lr=1"};
+  const Outcome outcome = run(job("lockstep-srun", command, {"END=75"}));
+  EXPECT_TRUE(options_of(outcome).starts_with(
+      "[--mem=8G] [--mpi=pmix] [-K1] [--cpu-bind=none] [env] [lockstep] [train] [--lr=1] "))
+      << outcome.err;
+  EXPECT_EQ(count(outcome.out, "requeue"), 0) << outcome.err;
+}
+
 TEST_P(SlurmJob, PassesSignalsOn) {
   for (const int number : {SIGUSR1, SIGTERM}) {
     Started started(job(GetParam(), {}, {"END=signal"}));

@@ -26,7 +26,7 @@ class FileDescriptor {
     file.origin_ = &files();
     return file;
   }
-  /// Same, but only the owner may read and write a new file.
+  /// Same, but only those whom the umask lets write a new file may read it.
   static FileDescriptor open_private(const std::filesystem::path& path, int flags) {
     FileDescriptor file(files().open_private(path, flags));
     file.origin_ = &files();

@@ -44,7 +44,13 @@ class SystemFiles : public FileSystem {
  public:
   int open(const Path& path, int flags) override { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); }
   int open_private(const Path& path, int flags) override {
-    return ::open(path.c_str(), flags | O_CLOEXEC, 0600);
+    const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0622);
+    struct stat found {};
+    if (descriptor < 0 || ::fstat(descriptor, &found) != 0) return descriptor;
+    const mode_t mode = found.st_mode & 0777;
+    const mode_t readable = mode | ((mode & 0022) << 1);
+    if (readable != mode) ::fchmod(descriptor, readable);  // fails for a file of another user, which stays
+    return descriptor;
   }
   int close(int descriptor) override { return ::close(descriptor); }
   ssize_t read(int descriptor, void* data, std::size_t bytes) override {

@@ -39,7 +39,8 @@ class FileSystem {
   /// `flags` as in <fcntl.h>; O_CLOEXEC is added. A new file may be read and written by all whom the umask
   /// allows.
   virtual int open(const Path& path, int flags) = 0;
-  /// Same as open, but only the owner may read and write a new file. A simulation has no owners.
+  /// Same as open, but only those whom the umask lets write a new file may read it: its owner, and with a
+  /// umask of 002 its group. A simulation has no owners.
   virtual int open_private(const Path& path, int flags) { return open(path, flags); }
   virtual int close(int descriptor) = 0;
   virtual ssize_t read(int descriptor, void* data, std::size_t bytes) = 0;

@@ -28,8 +28,8 @@ std::vector<std::string> list_folder(const std::filesystem::path& folder,
 /// them. Entries that cannot be accessed count as files. Errors as list_folder.
 std::vector<std::filesystem::path> list_tree(const std::filesystem::path& folder);
 
-/// Renames a folder; `to` must be missing or empty, and in the same parent folder. The new name survives a
-/// crash of the machine once this returns.
+/// Renames a folder, or a file, which replaces another. The folder `to` must be missing or empty; `to` is in
+/// the same parent folder. The new name survives a crash of the machine once this returns.
 void rename_folder(const std::filesystem::path& from, const std::filesystem::path& to);
 
 /// Removes a folder with its contents, or a file, if it exists; symbolic links are removed, not followed. A

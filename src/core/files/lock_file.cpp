@@ -85,8 +85,8 @@ void LockFile::write_holder() const {
 /// Returns false if another process holds the lock. `file_` is closed if the file system has no locks.
 bool LockFile::try_to_lock() {
   do {
-    // Other users could lock a file that they may read, or plant a link to make this user write to another
-    // file.
+    // Users who may read a file could lock it, and others could plant a link to make this user write to
+    // another file.
     file_ = FileDescriptor::open_private(path_, O_RDWR | O_CREAT | O_NOFOLLOW);
     if (file_.get() < 0) fail_file(path_, errno == ELOOP ? "open: it is a symbolic link" : "open");
     if (retry_interrupted([this] { return files().lock(file_.get()); })) continue;

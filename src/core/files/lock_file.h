@@ -8,8 +8,8 @@
 namespace lockstep {
 
 /// Lock that one process at a time holds, among all hosts if the file system supports locks. It ends with the
-/// object, or with the process, however that ends. Other users cannot take it: the file is readable by its
-/// owner only.
+/// object, or with the process, however that ends. Users who may not write to the file cannot take it: they
+/// cannot read it either. So a group shares it if the umask lets the group write (002).
 class LockFile {
  public:
   /// Creates and locks the file `path`, and writes `holder` to it. While another process holds the lock,

@@ -1,6 +1,9 @@
 #include "core/files/lock_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <utility>
 
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
@@ -24,11 +27,14 @@ TEST(LockFile, OneHolderAtATime) {
 }
 
 /// Anyone who can open a file for reading can lock it.
-TEST(LockFile, IsReadableByItsOwnerOnly) {
+TEST(LockFile, IsReadableByThoseWhoMayWriteToIt) {
   const TemporaryFolder folder;
-  const LockFile lock(folder / "lock", "me", 0.0);
-  using std::filesystem::perms;
-  EXPECT_EQ(std::filesystem::status(folder / "lock").permissions(), perms::owner_read | perms::owner_write);
+  for (const auto& [mask, mode] : {std::pair(0022U, 0600U), {0002U, 0660U}, {0077U, 0600U}, {0000U, 0666U}}) {
+    const mode_t before = umask(mask);
+    const LockFile lock(folder / "lock", "me", 0.0);
+    umask(before);
+    EXPECT_EQ(std::filesystem::status(folder / "lock").permissions(), std::filesystem::perms(mode)) << mask;
+  }
 }
 
 TEST(LockFile, ASymbolicLinkIsNotFollowed) {
