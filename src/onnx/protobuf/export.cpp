@@ -13,6 +13,7 @@
 #include "core/version.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
+#include "onnx/protobuf/adaptive_matrices.h"
 #include "onnx/protobuf/graph_writer.h"
 
 namespace lockstep {
@@ -40,18 +41,6 @@ struct PoolPadding {
       : begin(pool.padding),
         end(std::max(pool.padding, (count - 1) * pool.stride + pool.kernel - size - pool.padding)) {}
 };
-
-/// Weight of row i of the input in row k of an adaptive average pooling: [k][i].
-std::vector<float> adaptive_weights(std::int64_t count, std::int64_t size) {
-  std::vector<float> weights(static_cast<std::size_t>(count * size));
-  for (std::int64_t k = 0; k < count; ++k) {
-    const std::int64_t begin = k * size / count;
-    const std::int64_t end = ((k + 1) * size + count - 1) / count;
-    std::fill(weights.begin() + k * size + begin, weights.begin() + k * size + end,
-              1.0F / static_cast<float>(end - begin));
-  }
-  return weights;
-}
 
 /// Writes the layers of a network into an ONNX graph. `write` has an overload for every operation.
 class NetworkExporter {
@@ -344,14 +333,9 @@ class NetworkExporter {
       const Extents kernel{height / size, width / size};
       return {graph_.add("AveragePool", name, {x}, {{"kernel_shape", kernel}, {"strides", kernel}})};
     }
-    const std::string rows = graph_.constant(name + ".rows", {size, height}, adaptive_weights(size, height));
-    const std::vector<float> by_column = adaptive_weights(size, width);
-    std::vector<float> transposed(by_column.size());
-    for (std::size_t i = 0; i < by_column.size(); ++i) {
-      transposed[i % static_cast<std::size_t>(width) * static_cast<std::size_t>(size) +
-                 i / static_cast<std::size_t>(width)] = by_column[i];
-    }
-    const std::string columns = graph_.constant(name + ".columns", {width, size}, transposed);
+    const std::string rows = graph_.constant(name + ".rows", {size, height}, adaptive_rows(size, height));
+    const std::string columns =
+        graph_.constant(name + ".columns", {width, size}, adaptive_columns(width, size));
     return {graph_.add("MatMul", name, {rows, graph_.add("MatMul", name + ".narrow", {x, columns})})};
   }
 

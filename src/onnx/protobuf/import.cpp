@@ -15,6 +15,7 @@
 #include "core/printable.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
+#include "onnx/protobuf/adaptive_matrices.h"
 #include "onnx/protobuf/imported_layers.h"
 #include "onnx/protobuf/model_reader.h"
 #include "onnx/protobuf/onnx_node.h"
@@ -28,6 +29,7 @@ using Extents = std::vector<std::int64_t>;
 constexpr std::int64_t any_batch = -3;
 /// Maximum number of dimensions of a shape.
 constexpr std::size_t max_rank = 16;
+constexpr const char* needs_matrix = "is supported for [batch, values] and a matrix only";
 
 /// Result of a layer: [batch, channels, rows, columns] or, if flat, [batch, channels].
 struct LayerOutput {
@@ -68,6 +70,7 @@ struct Part {
     twice_gelu,    ///< x (1 + erf(x / sqrt(2)))
     grouped,       ///< x as [batch, factor groups, values]
     normalized,    ///< same, each group normalized
+    narrowed,      ///< x, whose columns an adaptive pooling has averaged to `factor` columns
   } kind;
   LayerOutput of;
   std::string node;  ///< label of the node
@@ -143,6 +146,11 @@ class GraphReader {
       input = &each;
     }
     if (input == nullptr) refuse("has no input");
+    if (has_preprocessing()) {
+      refuse(
+          "includes the preprocessing of samples, which a network file cannot; lockstep export without "
+          "--with-preprocessing writes a model that can be imported");
+    }
     const onnx::TypeProto::Tensor& type = input->type().tensor_type();
     if (type.elem_type() != onnx::TensorProto::FLOAT) {
       refuse(fmt::format("input {} has another type than float", in_quotes(input->name())));
@@ -172,6 +180,16 @@ class GraphReader {
       throw Error(Category::usage, fmt::format("{} takes tables, not images: give Cx1x1", file_), "input");
     }
     return *options_.input;
+  }
+
+  /// Whether the model is from `lockstep export --with-preprocessing`, by the names of its first nodes.
+  bool has_preprocessing() const {
+    return model_.producer_name() == "lockstep" &&
+           std::ranges::any_of(graph_.node(), [](const onnx::NodeProto& node) {
+             return (node.op_type() == "Cast" && node.name() == "input.float") ||
+                    (node.op_type() == "Sub" && node.name() == "input.mean") ||
+                    (node.op_type() == "Div" && node.name() == "input.std");
+           });
   }
 
   /// Finds the nodes on which the first output depends, and counts readers of tensors.
@@ -237,8 +255,11 @@ class GraphReader {
     node.refuse(fmt::format("input {} is a constant", number + 1));
   }
   [[noreturn]] void refuse_part(const Part& part) const {
-    refuse(fmt::format("{}: this operator is supported as a part of SiLU, GELU and group normalization only",
-                       part.node));
+    const char* const reason =
+        part.kind == Part::Kind::narrowed
+            ? needs_matrix
+            : "this operator is supported as a part of SiLU, GELU and group normalization only";
+    refuse(fmt::format("{}: {}", part.node, reason));
   }
   LayerOutput image(const OnnxNode& node) const {
     const LayerOutput x = layer_output(node);
@@ -369,8 +390,7 @@ class GraphReader {
 
   /// Adds a linear layer; `weight` is [outputs, inputs].
   GraphTensor linear(const OnnxNode& node, LayerOutput x, const Constant& weight, const Constant* bias) {
-    if (!x.flat || weight.shape.size() != 2)
-      node.refuse("is supported for [batch, values] and a matrix only");
+    if (!x.flat || weight.shape.size() != 2) node.refuse(needs_matrix);
     if (weight.shape[1] != layers_.shape(x.layer).channels) {
       node.refuse(fmt::format("its weights are for {}, not {}", counted(weight.shape[1], "value"),
                               layers_.shape(x.layer).channels));
@@ -405,7 +425,31 @@ class GraphReader {
                   has_bias(node) ? &constant(node, 2) : nullptr);
   }
   GraphTensor mat_mul(const OnnxNode& node) {
-    return linear(node, layer_output(node), transposed(constant(node, 1)), nullptr);
+    if (const auto* part = std::get_if<Part>(&tensor(node, 1));
+        part != nullptr && part->kind == Part::Kind::narrowed) {
+      return adaptive_pool(node, *part);
+    }
+    const LayerOutput x = layer_output(node);
+    const Constant& matrix = constant(node, 1);
+    if (!x.flat && matrix.shape.size() == 2 && matrix.shape[0] == layers_.shape(x.layer).width &&
+        has_values(matrix, adaptive_columns)) {
+      return Part{Part::Kind::narrowed, x, node.label(), static_cast<double>(matrix.shape[1])};
+    }
+    return linear(node, x, transposed(matrix), nullptr);
+  }
+  /// The second product of an adaptive pooling that `lockstep export` has written.
+  GraphTensor adaptive_pool(const OnnxNode& node, const Part& part) {
+    const Constant& rows = constant(node, 0);
+    const int size = node.option("size", static_cast<std::int64_t>(part.factor));
+    const Extents expected{size, layers_.shape(part.of.layer).height};
+    if (rows.shape != expected || !has_values(rows, adaptive_rows)) refuse_part(part);
+    return layer(node, AdaptiveAvgPool2d{size}, {part.of});
+  }
+  /// Whether a matrix has the values that `expected` returns for its two extents.
+  bool has_values(const Constant& matrix, std::vector<float> (*expected)(std::int64_t, std::int64_t)) const {
+    if (matrix.transposed) return false;
+    const std::vector<float> values = reader_.floats(*matrix.tensor);  // first: a file may lie about extents
+    return values == expected(matrix.shape[0], matrix.shape[1]);
   }
 
   GraphTensor batch_normalization(const OnnxNode& node) {
@@ -655,7 +699,26 @@ class GraphReader {
   }
   GraphTensor max_pool(const OnnxNode& node) { return pool(node, MaxPool2d{}); }
   GraphTensor average_pool(const OnnxNode& node) {
+    const Extents kernel = node.integers("kernel_shape", {});
+    if (kernel.size() == 2 && kernel[0] != kernel[1]) {
+      const LayerOutput x = image(node);
+      if (const int size = tiles(node, kernel, layers_.shape(x.layer)); size > 0) {
+        return layer(node, AdaptiveAvgPool2d{size}, {x});
+      }
+    }
     return pool(node, AvgPool2d{.count_include_pad = node.integer("count_include_pad", 0) != 0});
+  }
+  /// Number of rows, and of columns, into which a pooling divides an image, as an adaptive pooling does;
+  /// 0: its windows are others.
+  static int tiles(const OnnxNode& node, const Extents& kernel, const Shape& input) {
+    if (kernel[0] < 1 || kernel[0] > input.height) return 0;
+    const int count = input.height / static_cast<int>(kernel[0]);
+    const bool divides = input.height % count == 0 && input.width % count == 0 &&
+                         kernel == Extents{input.height / count, input.width / count};
+    const bool is_plain = node.integers("strides", {1, 1}) == kernel &&
+                          node.integers("pads", Extents(4, 0)) == Extents(4, 0) &&
+                          node.integers("dilations", {1, 1}) == Extents{1, 1};
+    return divides && is_plain ? count : 0;
   }
   GraphTensor global_average_pool(const OnnxNode& node) {
     return layer(node, AdaptiveAvgPool2d{1}, {image(node)});

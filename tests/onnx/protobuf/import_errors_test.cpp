@@ -71,6 +71,19 @@ void keep_elsewhere(onnx::ModelProto& model, const std::string& location, const 
   }
 }
 
+/// A product of images and a matrix of `value`. With 1/8, it is that of an adaptive pooling, but the product
+/// that averages rows is missing.
+void average_columns(onnx::ModelProto& model, float value) {
+  node(model, "relu").set_op_type("MatMul");
+  node(model, "relu").add_input("columns");
+  onnx::TensorProto& matrix = *model.mutable_graph()->add_initializer();
+  matrix.set_name("columns");
+  matrix.set_data_type(onnx::TensorProto::FLOAT);
+  matrix.add_dims(8);
+  matrix.add_dims(1);
+  for (int i = 0; i < 8; ++i) matrix.add_float_data(value);
+}
+
 /// A group norm that has a weight and a bias, and then another constant for each channel.
 void scale_group_norm(onnx::ModelProto& model, const std::string& operation) {
   onnx::NodeProto& norm = node(model, "relu");
@@ -144,6 +157,8 @@ TEST(OnnxImport, RefusesWhatANetworkCannotExpress) {
       {[](auto& m) { tensor(m, 1).set_dims(0, 2); }, {"'c.bias' is [2], not [4]"}},
       {[](auto& m) { attribute(m, "head", "alpha").set_f(2.0F); }, {"alpha and beta other than 1"}},
       {[](auto& m) { node(m, "head").set_input(1, "c.bias"); }, {"node 'head' (Gemm)", "a matrix only"}},
+      {[](auto& m) { average_columns(m, 0.5F); }, {"node 'relu' (MatMul): is supported for [batch"}},
+      {[](auto& m) { average_columns(m, 0.125F); }, {"node 'relu' (MatMul): is supported for [batch"}},
       {[](auto& m) { node(m, "relu").set_op_type("Softmax"); }, {"is supported as the last node only"}},
       {[](auto& m) { node(m, "relu").set_op_type("Clip"); }, {"only min 0 and max 6 are supported"}},
       {[](auto& m) { node(m, "relu").set_op_type("Sigmoid"); },

@@ -42,7 +42,7 @@ struct RoundTrip {
   OnnxImport imported;
 };
 
-/// Not alexnet and vgg, whose adaptive pooling has the sizes of their input.
+/// Not alexnet and vgg, which have many parameters.
 TEST(RoundTrip, KeepsModels) {
   for (const char* const model :
        {"lenet", "mlp:20,30", "mobilenet-v2", "resnet18", "resnet18-d2l", "resnet20"}) {
@@ -80,6 +80,28 @@ TEST(RoundTrip, KeepsEveryOperation) {
   for (const Network::Layer& layer : network->layers()) names.insert(name_of(layer.operation));
   for (const Operation& operation : operations_of_files()) EXPECT_TRUE(names.contains(name_of(operation)));
   RoundTrip(*network).expect_same(*network);
+}
+
+/// Windows of unequal sizes become products with matrices; equal ones that are not square, a usual pooling.
+TEST(RoundTrip, KeepsAdaptivePooling) {
+  for (const auto& [input, size] :
+       {std::pair(Shape{3, 14, 14}, 4), std::pair(Shape{3, 15, 14}, 4), std::pair(Shape{2, 8, 16}, 4),
+        std::pair(Shape{5, 2, 2}, 7), std::pair(Shape{4, 1, 1}, 3), std::pair(Shape{1, 9, 20}, 10)}) {
+    SCOPED_TRACE(size);
+    Network network(input);
+    network.output(linear(flatten(adaptive_avg_pool2d(relu(network.input()), size)), 2));
+    RoundTrip(network).expect_same(network);
+  }
+}
+
+TEST(RoundTrip, RefusesPreprocessing) {
+  const auto network = make_model("mlp:4", {1, 4, 4}, 3);
+  for (const OnnxPreprocessing& preprocessing :
+       {OnnxPreprocessing{}, OnnxPreprocessing{.pixels = false, .mean = {0.5}},
+        OnnxPreprocessing{.pixels = false, .deviation = {0.5}}}) {
+    expect_error(Category::data, {"m.onnx: includes the preprocessing of samples", "without --with-pre"},
+                 [&] { const RoundTrip trip(*network, {.preprocessing = preprocessing}); });
+  }
 }
 
 /// A table's samples are vectors already: flattening them has no effect.
