@@ -26,6 +26,7 @@ void visit(O& options, Visitor&& field) {
                  "end of each epoch, and when the run is stopped",
          .group = "Checkpoints",
          .scope = Scope::protocol,
+         .result_with = {{"on-nan", {"rollback"}}},
          .zero = "never"});
   field(keep, {.name = "keep",
                .help = "number of checkpoints to keep, beside that of the best epoch",

@@ -47,7 +47,8 @@ class Dataset {
   virtual std::string fingerprint() const;
   /// Origin of sample `id`, for messages: a file's path, or "sample 17".
   virtual std::string sample_name(std::uint64_t id) const;
-  /// Names of the classes, of the labels, or of the number to predict, in order; empty: they have none.
+  /// Names of the classes, of the labels, or of the number to predict, in order: classes() names; empty: they
+  /// have none.
   virtual std::vector<std::string> class_names() const { return {}; }
   /// Lines for the user about what is odd in the files: files that are not samples, columns that number the
   /// rows.

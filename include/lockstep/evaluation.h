@@ -36,7 +36,10 @@ void visit(O& options, Visitor&& field) {
 }
 
 /// Mean loss and accuracy of a saved model over a data set, each sample once, spread over any number of
-/// ranks. Collective. Throws on all ranks; Error(data) also when no sample can be read.
+/// ranks. Collective. Throws on all ranks; Error(data) also when no sample can be read, or for labels or
+/// targets that the task does not have. A sample that cannot be read with input.strict, and any other
+/// exception of the data set, is thrown only on the rank that reads it, while the others wait: let it end the
+/// program, as run_program does (the launcher then ends the other ranks), and do not catch it to continue.
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
                     const EvaluationOptions& options);
 
@@ -62,7 +65,8 @@ struct OutputBlock {
 /// the block is valid during the call. The outputs have the same bits on any number of ranks and threads;
 /// blocks have different sizes. Memory does not grow with the data set. options.confusion has no effect. With
 /// input.strict, a sample that cannot be read ends the computation; one whose outputs are not finite never
-/// does. Collective. Throws on all ranks; also the errors of `take`.
+/// does. Labels of classes are not used. Collective. Throws on all ranks; also the errors of `take`, which
+/// must not be empty on rank 0. Errors of reading a sample are thrown as by evaluate(), on one rank alone.
 void predict(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
              const EvaluationOptions& options, const std::function<void(const OutputBlock&)>& take);
 

@@ -54,6 +54,8 @@ struct Field {
   const char* placeholder = "";  ///< stands for the value in --help; empty: chosen by type
   Range range = {};              ///< bounds of a number, or of each number of a list
   Scope scope = Scope::result;
+  /// Values of other options with which the option affects the result, whatever its scope; empty: none.
+  std::vector<Requirement> result_with = {};
   /// Possible texts; for a bool, those of true and false; null: any text. Enumerations have choices_of.
   Names (*choices)() = nullptr;
   const char* unlisted = "";  ///< choice that --help does not list, for tests of this program

@@ -59,7 +59,8 @@ struct NamedTensor {
 };
 
 /// Writes the tensors in this order to a new file beside `file`, syncs it and renames it: readers see the old
-/// file or the new one. Throws Error(resource) with the system's reason (no space, not writable).
+/// file or the new one. Throws Error(resource) with the system's reason (no space, not writable), and
+/// Error(usage) for metadata that are not UTF-8.
 void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata);
 

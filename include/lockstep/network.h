@@ -135,7 +135,8 @@ class Value {
 };
 
 /// Layers in the order of construction, with their inputs and parameters. Shapes are checked when a layer is
-/// added; a mismatch throws Error(usage) naming the layer.
+/// added; a mismatch throws Error(usage) naming the layer. Must not change while a Trainer or Replica of it
+/// lives.
 class Network {
  public:
   struct Layer {

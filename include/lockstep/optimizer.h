@@ -35,7 +35,7 @@ class Optimizer {
   /// starts as zeros.
   std::vector<std::string> states() const;
   /// Updates `parameters` in place. `states`: one for each name of states(), in this order. Parameters,
-  /// gradients and each state have the same length.
+  /// gradients and each state have the same length; otherwise throws Error(usage), as `prepare` does.
   void update(std::span<float> parameters, std::span<const float> gradients,
               std::span<const std::span<float>> states, const Step& step) const;
 

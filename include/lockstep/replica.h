@@ -32,8 +32,9 @@ struct ReplicaOptions {
 class Replica {
  public:
   /// Computes on the calling thread, which flushes denormals to zero as long as the replica lives. Network
-  /// and data set must outlive it. Throws Error(usage) when they do not fit each other; the other methods
-  /// throw it for arrays whose length is not elements().
+  /// and data set must outlive it, and must not change while it lives. Throws Error(usage) when they do not
+  /// fit each other, Error(data) for labels or targets that the task does not have; the other methods throw
+  /// Error(usage) for arrays whose length is not elements(), and for a parameter that the network lacks.
   Replica(const Network& network, const Dataset& dataset, const ReplicaOptions& options = {});
   ~Replica();
 
@@ -74,8 +75,8 @@ class GradientSum {
   GradientSum(const World& world, std::size_t elements);
   ~GradientSum();
 
-  /// Starts a step with `micro_batches` over all ranks. Returns this rank's share of them, [first, second).
-  /// Collective.
+  /// Starts a step with `micro_batches`, at least 1, over all ranks. Returns this rank's share of them,
+  /// [first, second). Collective. Throws Error(usage) for 0.
   std::pair<std::uint32_t, std::uint32_t> start(std::uint32_t micro_batches);
   /// Memory for the gradient of this rank's next micro-batch, valid until add(); local.
   std::span<float> next();

@@ -341,7 +341,8 @@ struct RunHooks {
   /// Called on every rank for every event but EndReport; on rank 0 for CheckpointReport. NotFiniteReport
   /// comes before fit() throws (`handling` is OnNan::stop if it gives up rolling back), or after the return
   /// to a checkpoint. DigestReport comes after every TrainerOptions::digest_interval-th step. StragglerReport
-  /// is for CPU ranks with cores of their own, if any rank has `ask`.
+  /// is for CPU ranks with cores of their own, if any rank has `ask`. If it is empty, a checkpoint that could
+  /// not be written is printed as a warning.
   std::function<void(const RunEvent&)> on_event;
   /// Called on rank 0 before a checkpoint is written, in the thread that writes it, to sync files that must
   /// be on the disk before the checkpoint. May throw Error: that checkpoint then fails.

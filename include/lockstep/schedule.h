@@ -62,7 +62,7 @@ void visit(O& options, Visitor&& field) {
 /// multiplications and divisions only: the same bits on every machine.
 class LearningRate {
  public:
-  /// `base`: the largest rate of the run. Throws Error(usage) for an unknown name or impossible options.
+  /// `base`: the largest rate of the run. Throws Error(usage) for an unknown name or impossible values.
   LearningRate(const ScheduleOptions& options, double base, std::uint64_t steps_per_epoch, int epochs);
 
   /// Rate of step `step`, counted from 1. Steps after the last one have its rate.

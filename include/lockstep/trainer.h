@@ -21,14 +21,15 @@ class World;
 
 /// Trains a network on all ranks of the world. Every rank constructs one with equal arguments and calls the
 /// same methods on one thread; parameters are equal on all ranks whenever a method returns. World, network
-/// and data sets must outlive it.
+/// and data sets must outlive it, and must not change while it lives.
 class Trainer : public RunHooks {
  public:
   /// best() and early_stopping use `validation` if it is not null, else `test`. Options with the value
   /// by_data get those of resolved_by_data. While the trainer lives, the calling thread may be bound to a
   /// core, and flushes denormals to zero. Collective. Throws on all ranks: Error(usage) for impossible
   /// options (batch not divisible by micro-batches, more ranks than micro-batches, ...) and for options or
-  /// data that differ between ranks, Error(resource) when memory is short.
+  /// data that differ between ranks, Error(data) for labels or targets that the task does not have,
+  /// Error(resource) when memory is short.
   Trainer(const World& world, const Network& network, const Dataset& train, const Dataset& test,
           const TrainerOptions& options, const Dataset* validation = nullptr);
   ~Trainer();
@@ -40,12 +41,13 @@ class Trainer : public RunHooks {
   /// not exist yet. After resume(), old checkpoints that may be replaced count as free space.
   /// write_checkpoints checks it, too. Collective.
   void check_checkpoint_space(const std::filesystem::path& folder);
-  /// Lets fit() write checkpoints to `folder`, which exists: when `options` say so, at the end of each epoch,
-  /// and on the requests of `ask`. Rank 0 writes, beside the training; a checkpoint that cannot be written is
-  /// reported, and the run continues. After resume(), checkpoints of later steps are renamed to
-  /// "step-00001234.XXXXXXXX.aside", as the run makes these steps again, and are removed when it has passed
-  /// them. Returns, on rank 0, sentences about checkpoints that were renamed or could not be. Collective.
-  /// Throws Error(resource) when memory or the disk is short.
+  /// Lets fit() write checkpoints to `folder`, which is created if it is missing: when `options` say so, at
+  /// the end of each epoch, and on the requests of `ask`. Rank 0 writes, beside the training; a checkpoint
+  /// that cannot be written is reported, and the run continues. After resume(), checkpoints of later steps
+  /// are renamed to "step-00001234.XXXXXXXX.aside", as the run makes these steps again, and are removed when
+  /// it has passed them. Returns, on rank 0, sentences about checkpoints that were renamed or could not be.
+  /// Collective. Throws Error(resource) on all ranks when memory or the disk is short, or the folder cannot
+  /// be created.
   std::vector<std::string> write_checkpoints(const std::filesystem::path& folder,
                                              const CheckpointOptions& options);
   /// Continues the run of a checkpoint, on any number of ranks: fit() makes the remaining steps, with the
@@ -62,7 +64,9 @@ class Trainer : public RunHooks {
   /// OnNan::rollback, which needs write_checkpoints, after 10 returns without a whole epoch in between), when
   /// an epoch ends with a parameter that is not finite, when the run ends and OnNan::skip or OnNan::rollback
   /// has left out each of its steps, and when none of an epoch's training samples, or of the test samples,
-  /// can be read.
+  /// can be read. A sample that cannot be read with input.strict, and any other exception of a data set, is
+  /// thrown only on the rank that reads it, while the others wait: let it end the program, as run_program
+  /// does (the launcher then ends the other ranks), and do not catch it to continue.
   void fit();
   /// Whether neither steps nor evaluations remain.
   bool done() const;
@@ -70,13 +74,16 @@ class Trainer : public RunHooks {
   int epochs() const;          ///< number of epochs that are done (all steps and the evaluation), likewise
   /// OnNan::rollback: step of the last return to a checkpoint, up to which batches are left out; 0: none.
   std::uint64_t pass_until() const;
-  BestEpoch best() const;
+  BestEpoch best() const;      ///< an epoch that max_steps cut counts only while the run ends with it
   bool stopped_early() const;  ///< whether early_stopping ended the run before the last epoch
   /// Mean loss and accuracy over `dataset`, each sample once, spread over the ranks. Collective. Throws
-  /// Error(data) when no sample can be read.
+  /// Error(data) on all ranks when no sample can be read, or as the constructor does for data that do not
+  /// fit; errors of reading a sample are thrown as by fit(), on one rank alone.
   Evaluation evaluate(const Dataset& dataset);
   /// Makes the next steps without evaluation and reports, for measurements: as many as are submitted together
-  /// (CPU: one), at most `max`, up to the end of the epoch. Collective.
+  /// (CPU: one), at most `max`, up to the end of the epoch. Continues after the last epoch, with steps of
+  /// further ones. Collective. Throws Error(usage) if max < 0; errors of reading a sample are thrown as by
+  /// fit(), on one rank alone.
   StepTimes steps(int max);
 
   /// Takes all parameters from a model file; names and shapes must be equal except as `options` allow.
@@ -87,7 +94,8 @@ class Trainer : public RunHooks {
   std::vector<std::string> load(const ModelFile& file, const LoadOptions& options = {});
   /// Writes the parameters (with model_ema, their averages as of the last evaluation) as a PyTorch
   /// state_dict; num_batches_tracked is 0. Its metadata hold the ModelDescription, with the results of the
-  /// last evaluation if no step was made since, and `metadata`. To be called on one rank.
+  /// last evaluation if no step was made since, and `metadata`. To be called on one rank. Throws Error(usage)
+  /// for metadata that are not UTF-8.
   void save(const std::string& file, const std::map<std::string, std::string>& metadata = {}) const;
   /// "xxh3:" and 32 hexadecimal digits: XXH3 128-bit hash of all parameters and statistics as trained (not
   /// their averages), in the network's order, little-endian.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <span>
 
@@ -30,6 +31,15 @@ void check_sizes(const LayerContext& layer, std::span<const Parameter> parameter
     if (size > max_parameter_values) {
       layer.refuse(fmt::format("{} would have {:.0e} values", parameter.name, size));
     }
+  }
+}
+
+void check_initializers(const LayerContext& layer, std::span<const Parameter> parameters) {
+  for (const auto& [name, shape, initializer, momentum] : parameters) {
+    const auto [kind, scale] = initializer;
+    if (!has_scale(kind) || (std::isfinite(scale) && scale >= 0.0)) continue;
+    layer.refuse(fmt::format("{} cannot begin as {} {}: give a finite number of at least 0", name,
+                             name_of(kind), scale));
   }
 }
 
@@ -82,6 +92,9 @@ Network::Network(Shape input) {
 Value Network::input() { return {this, 0}; }
 
 void Network::output(Value logits) {
+  if (&logits.network() != this) {
+    throw Error(Category::usage, "the output belongs to another network");
+  }
   const Shape shape = logits.shape();
   LayerContext{layers_[static_cast<std::size_t>(logits.id())].name, std::span(&shape, 1)}.expect_vector();
   output_ = logits.id();
@@ -110,6 +123,7 @@ Value Network::add(Operation operation, const std::vector<Value>& inputs, const 
   context.output = layer.shape = infer(operation, context);
   std::vector<Parameter> parameters = parameters_of(operation, context);
   check_sizes(context, parameters);
+  check_initializers(context, parameters);
   for (Parameter& parameter : parameters) {
     layer.parameters.push_back(static_cast<int>(parameters_.size()));
     parameters_.push_back(std::move(parameter));

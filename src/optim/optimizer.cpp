@@ -1,18 +1,35 @@
 #include "lockstep/optimizer.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
+#include "core/printable.h"
+#include "lockstep/error.h"
 #include "optim/rules/rules.h"
 
 namespace lockstep {
 namespace {
 
+void expect_length(std::size_t length, std::size_t elements) {
+  if (length == elements) return;
+  throw Error(Category::usage,
+              fmt::format("an array of {} floats was given to an update of {}", length, elements));
+}
+
 /// The first `count` states of one element at a time.
 template <std::size_t count>
 class ElementStates {
  public:
-  explicit ElementStates(std::span<const std::span<float>> states) {
-    for (std::size_t k = 0; k < count; ++k) data_[k] = states[k].data();
+  ElementStates(std::span<const std::span<float>> states, std::size_t elements) {
+    if (states.size() < count) {
+      throw Error(Category::usage, fmt::format("{} given to an optimizer that has {}: see states()",
+                                               counted(states.size(), "state"), count));
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+      expect_length(states[k].size(), elements);
+      data_[k] = states[k].data();
+    }
   }
   std::array<float, count> load(std::size_t i) const {
     std::array<float, count> values{};
@@ -44,9 +61,10 @@ bool Optimizer::layerwise() const {
 /// Compilers vectorise these loops, as rules are inlined into them.
 void Optimizer::update(std::span<float> parameters, std::span<const float> gradients,
                        std::span<const std::span<float>> states, const Step& step) const {
+  expect_length(gradients.size(), parameters.size());
   const auto apply = [&]<class Rule>(const Rule& rule) {
     const auto coefficients = rule.coefficients(step);
-    const ElementStates<Rule::update_states> arenas(states);
+    const ElementStates<Rule::update_states> arenas(states, parameters.size());
     float* p = parameters.data();
     const float* g = gradients.data();
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -64,8 +82,9 @@ void Optimizer::prepare(std::span<const float> parameters, std::span<float> grad
                         std::span<const std::span<float>> states, const Step& step) const {
   const auto apply = [&]<class Rule>(const Rule& rule) {
     if constexpr (Rule::layerwise) {
+      expect_length(gradients.size(), parameters.size());
       const auto coefficients = rule.coefficients(step);
-      const ElementStates<Rule::prepare_states> arenas(states);
+      const ElementStates<Rule::prepare_states> arenas(states, gradients.size());
       const float* p = parameters.data();
       float* g = gradients.data();
       for (std::size_t i = 0; i < gradients.size(); ++i) {

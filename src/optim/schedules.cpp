@@ -74,6 +74,14 @@ const std::map<std::string, Schedule>& schedules() {
 
 void check(const ScheduleOptions& options, double base, int epochs) {
   check_fields(options);
+  if (!std::isfinite(base) || base < 0.0) {
+    throw Error(Category::usage,
+                fmt::format("{} is not a learning rate: give a finite number of at least 0", base), "lr");
+  }
+  if (epochs < 0) {
+    throw Error(Category::usage, fmt::format("{} is not a number of epochs: give at least 0", epochs),
+                "epochs");
+  }
   if (options.warmup_epochs == by_data<double>) {
     throw Error(Category::usage, "auto is for training: give a number", "warmup-epochs");
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "core/options/check.h"
 #include "core/printable.h"
@@ -18,17 +19,6 @@ constexpr int lanes = 16;  ///< samples that a CPU computes at once
 
 [[noreturn]] void refuse(const std::string& field, const std::string& message) {
   throw Error(Category::usage, message, field);
-}
-
-void check_rank_weights(const std::vector<double>& weights, int ranks) {
-  if (weights.empty()) return;
-  if (weights.size() != static_cast<std::size_t>(ranks)) {
-    refuse("rank-weights", fmt::format("{} for {}: give one for each", counted(weights.size(), "weight"),
-                                       counted(ranks, "rank")));
-  }
-  if (std::ranges::none_of(weights, [](double weight) { return weight > 0.0; })) {
-    refuse("rank-weights", "one of the ranks' weights must be above 0");
-  }
 }
 
 /// Divisor of `number` that is nearest to `wanted`, which is at least 1.
@@ -65,6 +55,29 @@ std::string describe(Shape shape, int outputs, Task task) {
                                                         : "number";
   return fmt::format("samples of {}x{}x{} and {}{}", shape.channels, shape.height, shape.width,
                      counted(outputs, what), task == Task::regression ? " to predict" : "");
+}
+
+/// Why the task has no such label or targets as those of sample `id`; empty: it has.
+std::string fault_of_target(const Dataset& dataset, std::uint64_t id) {
+  const int classes = dataset.classes();
+  if (dataset.task() == Task::classification) {
+    const int label = dataset.label(id);
+    if (label >= 0 && label < classes) return {};
+    return fmt::format("has label {}, but there {} {}: labels are 0 to {}", label,
+                       classes == 1 ? "is" : "are", counted(classes, "class"), classes - 1);
+  }
+  const std::span<const float> targets = dataset.targets(id);
+  if (targets.size() != static_cast<std::size_t>(classes)) {
+    return fmt::format("has {}, but needs {}, as classes() says", counted(targets.size(), "target"), classes);
+  }
+  const bool labels = dataset.task() == Task::multilabel;
+  for (const float target : targets) {
+    if (labels && target != 0.0F && target != 1.0F) {
+      return fmt::format("has target {} for a label: give 1 if the label applies, else 0", target);
+    }
+    if (!std::isfinite(target)) return fmt::format("has target {}: give a finite number", target);
+  }
+  return {};
 }
 
 }  // namespace
@@ -117,6 +130,17 @@ void check_size(const BatchOptions& batch) {
   if (batch.size == by_data<int>) refuse("batch-size", "auto is for training: give a number");
 }
 
+void check_rank_weights(const std::vector<double>& weights, int ranks) {
+  if (weights.empty()) return;
+  if (weights.size() != static_cast<std::size_t>(ranks)) {
+    refuse("rank-weights", fmt::format("{} for {}: give one for each", counted(weights.size(), "weight"),
+                                       counted(ranks, "rank")));
+  }
+  if (std::ranges::none_of(weights, [](double weight) { return weight > 0.0; })) {
+    refuse("rank-weights", "one of the ranks' weights must be above 0");
+  }
+}
+
 void check_options(const TrainerOptions& options, int ranks, std::uint64_t train_size) {
   check_ranks(options.batch, ranks);
   check_rank_weights(options.execution.rank_weights, ranks);
@@ -143,18 +167,57 @@ void check_input(const InputOptions& input, Encoding encoding) {
   check(input.deviation, "std");
 }
 
-void check_fit(const Network& network, const Dataset& dataset) {
+void check_fit(const Network& network, const Dataset& dataset, const std::string& part) {
   if (dataset.size() == 0) {
-    throw Error(Category::usage, "the data set has no samples");
+    throw Error(Category::usage, fmt::format("the {} has no samples", part));
+  }
+  if (dataset.task() == Task::regression && dataset.classes() != 1) {
+    throw Error(Category::usage, fmt::format("classes() of the {} is {}: regression predicts 1 number", part,
+                                             dataset.classes()));
   }
   const bool exact = dataset.task() != Task::classification;  // each output has a target
   if (dataset.shape() != network.input_shape() || dataset.classes() > network.classes() ||
       (exact && dataset.classes() != network.classes())) {
     throw Error(Category::usage,
-                fmt::format("the network takes {}, the data set has {}",
-                            describe(network.input_shape(), network.classes(), dataset.task()),
+                fmt::format("the network takes {}, the {} has {}",
+                            describe(network.input_shape(), network.classes(), dataset.task()), part,
                             describe(dataset.shape(), dataset.classes(), dataset.task())));
   }
+  const std::size_t names = dataset.class_names().size();
+  if (names > 0 && names != static_cast<std::size_t>(dataset.classes())) {
+    throw Error(Category::usage,
+                fmt::format("class_names() of the {} returns {}, but classes() is {}: return one for each, "
+                            "or none",
+                            part, counted(names, "name"), dataset.classes()));
+  }
+}
+
+void check_targets(const Dataset& dataset, const std::string& part) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 24;  // computed data sets may be almost endless
+  const auto [mean, deviation] = dataset.target_scale();
+  const bool has_scale = std::isfinite(mean) && std::isfinite(deviation) && deviation > 0.0;
+  if (dataset.task() == Task::regression && !has_scale) {
+    throw Error(Category::data,
+                fmt::format("{}: target_scale() has mean {} and deviation {}: both must be finite, and the "
+                            "deviation above 0",
+                            part, mean, deviation));
+  }
+  for (std::uint64_t id = 0; id < dataset.size(); id += dataset.size() / most + 1) {
+    const std::string fault = fault_of_target(dataset, id);
+    if (fault.empty()) continue;
+    throw Error(Category::data, fmt::format("{}: {} {}", part, dataset.sample_name(id), fault));
+  }
+}
+
+void check_part(const Network& network, const Dataset& train, const Dataset& dataset,
+                const std::string& part) {
+  if (dataset.task() != train.task()) {
+    throw Error(Category::usage,
+                fmt::format("the task of the {} is {}, that of the training data is {}: both must be equal",
+                            part, name_of(dataset.task()), name_of(train.task())));
+  }
+  check_fit(network, dataset, part);
+  check_targets(dataset, part);
 }
 
 }  // namespace lockstep

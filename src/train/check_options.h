@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "lockstep/dataset.h"
 #include "lockstep/network.h"
@@ -19,8 +20,21 @@ void check_size(const BatchOptions& batch);
 /// for the network. Tables may have any.
 void check_input(const InputOptions& input, Encoding encoding);
 
+/// Throws Error(usage) unless there are no weights, or one for each rank.
+void check_rank_weights(const std::vector<double>& weights, int ranks);
+
 /// Throws Error(usage) unless the network can take the data set: images of the same shape, no more classes
-/// (for other tasks, as many targets), at least one sample.
-void check_fit(const Network& network, const Dataset& dataset);
+/// (for other tasks, as many targets), at least one sample, and no names of classes or one for each. `part`:
+/// name of the data set in messages.
+void check_fit(const Network& network, const Dataset& dataset, const std::string& part = "data set");
+
+/// Throws Error(data), naming the sample, for a label or targets that its task does not have, or a scale of
+/// the targets that is not one. Of data sets of more than 16 million samples, checks as many.
+void check_targets(const Dataset& dataset, const std::string& part = "data set");
+
+/// Does both for a part of the data of a run that trains on `train`, and throws Error(usage) unless their
+/// tasks are equal.
+void check_part(const Network& network, const Dataset& train, const Dataset& dataset,
+                const std::string& part);
 
 }  // namespace lockstep

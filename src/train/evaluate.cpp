@@ -71,6 +71,7 @@ class LoadedModel {
     world.agree([&] {
       check_fields(options);
       check_size(options.batch);
+      check_rank_weights(options.execution.rank_weights, world.size());
     });
     return layout_arena(network.parameters());
   }
@@ -87,6 +88,7 @@ class LoadedModel {
 Evaluation evaluate(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
                     const EvaluationOptions& options) {
   const LoadedModel model(world, network, file, dataset, options);
+  world.agree([&] { check_targets(dataset); });
   Evaluator evaluator(model.session(), model.graph(), dataset, model.micro_batch(), model.parameters(),
                       options.input);
   if (options.confusion) evaluator.count_confusion(static_cast<std::size_t>(network.classes()));
@@ -97,7 +99,14 @@ Evaluation evaluate(const World& world, const Network& network, const ModelFile&
 
 void predict(const World& world, const Network& network, const ModelFile& file, const Dataset& dataset,
              const EvaluationOptions& options, const std::function<void(const OutputBlock&)>& take) {
+  world.agree([&] {
+    if (world.rank() > 0 || take) return;
+    throw Error(Category::usage, "predict() needs a function that takes the outputs");
+  });
   const LoadedModel model(world, network, file, dataset, options);
+  world.agree([&] {  // labels are not used, and may be unknown; other targets are copied with their samples
+    if (dataset.task() != Task::classification) check_targets(dataset);
+  });
   Predictor predictor(model.session(), model.graph(), network, dataset, model.micro_batch(),
                       model.parameters(), options.input);
   predictor.run(take);

@@ -27,8 +27,8 @@ Run check_run(const World& world, const Placement& placement, const Network& net
     run.options.batch.micro_batches = micro_batches_of(run.options.batch, placement.common_device());
     check_options(run.options, world.size(), train.size());
     check_input(run.options.input, train.encoding());
-    check_fit(network, train);
-    check_fit(network, test);
+    check_part(network, train, train, "training data");
+    check_part(network, train, test, "test data");
     const Transform checked(run.options.input, train, options.augment, options.seed);
     run.epoch = steps_of_epoch(run.options, train.size());
   });

@@ -6,6 +6,7 @@
 #include "comm/world/check_same.h"
 #include "comm/world/watch_of.h"
 #include "core/files/file.h"
+#include "core/files/folder.h"
 #include "lockstep/world.h"
 #include "optim/segments.h"
 #include "train/check_options.h"
@@ -45,7 +46,8 @@ class Trainer::Implementation {
         steps_(session_, run_, *training_graph_, state_),
         test_evaluator_(session_, *evaluation_graph_, test, run_.micro_batch(), state_.results(),
                         run_.options.input, rounds_of(test)),
-        validation_evaluator_(validation == nullptr ? nullptr : make_evaluator(*validation)),
+        validation_evaluator_(validation == nullptr ? nullptr
+                                                    : make_evaluator(*validation, "validation data")),
         loop_({.session = session_, .run = run_, .steps = steps_, .state = state_, .hooks = owner},
               test_evaluator_, validation_evaluator_.get()),
         hooks_(owner),
@@ -99,6 +101,9 @@ class Trainer::Implementation {
                                              const CheckpointOptions& options) {
     session_.world().agree([&] { check_fields(options); });
     check_checkpoint_space(folder);
+    session_.world().agree([&] {
+      if (session_.world().rank() == 0) make_folder(folder);
+    });
     loop_.set_checkpointer(nullptr);
     checkpointer_.reset();
     checkpointer_ = std::make_unique<Checkpointer>(session_, run_, state_, folder, options, facts_,
@@ -117,7 +122,8 @@ class Trainer::Implementation {
   Evaluation evaluate(const Dataset& dataset) {
     check_same(session_.world(), {{"data set", dataset.fingerprint()}});
     steps_.gather_averages();
-    Evaluation evaluation = &dataset == &run_.test ? test_evaluator_.run() : make_evaluator(dataset)->run();
+    Evaluation evaluation =
+        &dataset == &run_.test ? test_evaluator_.run() : make_evaluator(dataset, "data set")->run();
     check_read(session_.world(), evaluation, "samples");
     return evaluation;
   }
@@ -181,9 +187,10 @@ class Trainer::Implementation {
     });
   }
 
-  std::unique_ptr<Evaluator> make_evaluator(const Dataset& dataset) const {
+  /// `part`: name of the data set in messages.
+  std::unique_ptr<Evaluator> make_evaluator(const Dataset& dataset, const std::string& part) const {
     session_.world().agree([&] {
-      check_fit(run_.network, dataset);
+      check_part(run_.network, run_.train, dataset, part);
       const Transform checked(run_.options.input, dataset, {});
     });
     return std::make_unique<Evaluator>(session_, *evaluation_graph_, dataset, run_.micro_batch(),
@@ -231,6 +238,9 @@ Trainer::~Trainer() = default;
 void Trainer::fit() { implementation_->fit(); }
 Evaluation Trainer::evaluate(const Dataset& dataset) { return implementation_->evaluate(dataset); }
 StepTimes Trainer::steps(int max) {
+  if (max < 0) {
+    throw Error(Category::usage, "steps() was called for " + std::to_string(max) + ": give at least 0");
+  }
   return implementation_->loop().run_steps(static_cast<std::uint64_t>(max));
 }
 std::vector<std::string> Trainer::load(const ModelFile& file, const LoadOptions& options) {
@@ -254,7 +264,7 @@ bool Trainer::done() const { return implementation_->loop().position().done(); }
 std::uint64_t Trainer::step() const { return implementation_->state().progress.step; }
 int Trainer::epochs() const { return implementation_->loop().position().epochs(); }
 std::uint64_t Trainer::pass_until() const { return implementation_->state().progress.pass_until; }
-BestEpoch Trainer::best() const { return implementation_->state().progress.best; }
+BestEpoch Trainer::best() const { return implementation_->loop().position().best(); }
 bool Trainer::stopped_early() const { return implementation_->loop().position().stopped_early(); }
 std::string Trainer::digest() const { return implementation_->state().digest(); }
 int Trainer::micro_batches() const { return implementation_->run().options.batch.micro_batches; }

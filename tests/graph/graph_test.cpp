@@ -115,6 +115,16 @@ TEST(Network, MistakesNameTheLayer) {
   expect("layer sum: cannot add 2x4x4 and 1x4x4", [&] {
     network.add(Add{}, {conv, network.input()}, "sum");
   });
+  Network other({1, 1, 1});
+  expect("the output belongs to another network", [&] { network.output(other.input()); });
+  const auto expect_unusable = [&](const Initializer& weight, const std::string& text) {
+    expect("layer stem1: stem1.weight cannot begin as " + text + ": give a finite number of at least 0",
+           [&] { conv2d(network.input(), {.channels = 2, .weight = weight, .name = "stem1"}); });
+  };
+  expect_unusable(Initializer::normal(NAN), "normal nan");
+  expect_unusable(Initializer::normal(-1.0), "normal -1");
+  expect_unusable(Initializer::uniform(-0.5), "uniform -0.5");
+  expect_unusable(Initializer::uniform(INFINITY), "uniform inf");
   expect("the network has no output: call output(logits)", [&] { build_graph(network); });
 }
 

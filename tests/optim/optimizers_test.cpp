@@ -34,6 +34,26 @@ TEST(Sgd, PartsGiveTheBitsOfTheWhole) {
   EXPECT_EQ(run(1000), run(37));
 }
 
+TEST(Optimizers, RefuseArraysOfOtherLengths) {
+  std::vector<float> ten(10), three(3);
+  const auto refused = [&](const char* name, std::span<float> gradients,
+                           const std::vector<std::span<float>>& states, const std::string& message) {
+    const Optimizer optimizer({.name = name});
+    expect_error(Category::usage, {message}, [&] {
+      if (optimizer.layerwise()) optimizer.prepare(ten, gradients, states, {});
+      optimizer.update(ten, gradients, states, {});
+    });
+  };
+  for (const char* name : {"adamw", "lamb"}) {
+    refused(name, ten, {}, "0 states given to an optimizer that has 2");
+    refused(name, ten, {ten}, "1 state given to an optimizer that has 2");
+    refused(name, ten, {ten, three}, "an array of 3 floats was given to an update of 10");
+  }
+  for (const char* name : {"adamw", "lamb", "lars", "sgd"}) {
+    refused(name, three, {ten, ten}, "an array of 3 floats was given to an update of 10");
+  }
+}
+
 TEST(Optimizers, RefuseImpossibleOptionsAndUnknownNames) {
   EXPECT_THROW(Optimizer({.name = "sgd", .momentum = 1.0}), Error);
   EXPECT_THROW(Optimizer({.name = "sgd", .nesterov = true}), Error);

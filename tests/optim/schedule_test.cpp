@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -103,6 +104,12 @@ TEST(Schedule, RefusesImpossibleOptions) {
   EXPECT_THROW(make({.name = "step", .decay_rate = 0}), Error);
   EXPECT_THROW(make({.name = "multistep"}), Error);
   EXPECT_THROW(make({.name = "multistep", .decay_milestones = {3, 2}}), Error);
+  for (const double base : {NAN, INFINITY, -0.1F}) {
+    expect_error(Category::usage, {"lr: ", "is not a learning rate"},
+                 [&] { LearningRate({}, base, 10, 10); });
+  }
+  expect_error(Category::usage, {"epochs: -3 is not a number of epochs"},
+               [] { LearningRate({}, 0.1, 10, -3); });
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
 #include "train/check_options.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "lockstep/training_options.h"
 #include "support/expect_error.h"
+#include "support/synthetic.h"
 
 namespace lockstep {
 namespace {
@@ -81,6 +85,55 @@ TEST(CheckInput, PixelsAreNumbersFrom0To1) {
     expect_error(Category::usage, {"std: 58.4 is not from 0 to 1"}, [&] { check({}, {58.4}, encoding); });
   }
   check({-100.0, 1e6}, {58.4}, Encoding::floats);
+}
+
+/// Forty samples, of which number 17 has another label or other targets.
+struct OneWrong : test::Synthetic {
+  explicit OneWrong(Task task) : Synthetic(40, {1, 4, 4}, 4) { set_task(task); }
+  int wrong_label = 0;
+  std::vector<float> wrong_targets;
+  TargetScale scale;
+
+  int label(std::uint64_t id) const override { return id == 17 ? wrong_label : Synthetic::label(id); }
+  std::span<const float> targets(std::uint64_t id) const override {
+    return id == 17 ? std::span<const float>(wrong_targets) : Synthetic::targets(id);
+  }
+  TargetScale target_scale() const override { return scale; }
+};
+
+TEST(CheckTargets, NamesTheSampleWithALabelThatIsNone) {
+  OneWrong data(Task::classification);
+  for (const int label : {4, -1, 1'000'000}) {
+    data.wrong_label = label;
+    const std::string text = "test data: sample 17 has label {}, but there are 4 classes: labels are 0 to 3";
+    expect_exact_error(Category::data, fmt::format(fmt::runtime(text), label),
+                       [&] { check_targets(data, "test data"); });
+  }
+  data.wrong_label = 3;
+  EXPECT_NO_THROW(check_targets(data));
+}
+
+TEST(CheckTargets, NamesTheSampleWithTargetsThatAreNone) {
+  const auto refused = [](Task task, const std::vector<float>& targets, const std::string& message) {
+    OneWrong data(task);
+    data.wrong_targets = targets;
+    expect_exact_error(Category::data, "data set: sample 17 has " + message, [&] { check_targets(data); });
+  };
+  refused(Task::regression, {}, "0 targets, but needs 1, as classes() says");
+  refused(Task::regression, {1, 2}, "2 targets, but needs 1, as classes() says");
+  refused(Task::regression, {NAN}, "target nan: give a finite number");
+  refused(Task::multilabel, {1, 0, 1}, "3 targets, but needs 4, as classes() says");
+  refused(Task::multilabel, {1, 0, 2, 0}, "target 2 for a label: give 1 if the label applies, else 0");
+}
+
+TEST(CheckTargets, TheScaleIsFiniteAndAboveZero) {
+  OneWrong data(Task::regression);
+  data.wrong_targets = {1};
+  EXPECT_NO_THROW(check_targets(data));
+  for (const TargetScale& scale : {TargetScale{4.0, 0.0}, {4.0, NAN}, {4.0, INFINITY}, {NAN, 1.0}}) {
+    data.scale = scale;
+    expect_error(Category::data, {"data set: target_scale() has mean "}, [&] { check_targets(data); });
+  }
 }
 
 }  // namespace

@@ -124,6 +124,35 @@ TEST(Checkpointer, WhatHasToBeOnTheDiskBeforeACheckpointCanBeWritten) {
   EXPECT_EQ(checkpoints, (std::vector<std::size_t>{0, 1}));
 }
 
+TEST(Checkpointer, MakesItsFolderOrRefusesIt) {
+  const TemporaryFolder folder;
+  Trainer trainer = small_trainer(with_epochs(1));
+  const std::filesystem::path file = folder.write("file", "x");
+  for (const std::filesystem::path& wrong : {file, file / "checkpoints"}) {
+    expect_error(Category::resource, {"file", ": cannot create the folder: "},
+                 [&] { trainer.write_checkpoints(wrong, {}); });
+  }
+  trainer.write_checkpoints(folder / "run/checkpoints", {});
+  EXPECT_TRUE(std::filesystem::is_directory(folder / "run/checkpoints"));
+}
+
+TEST(Checkpointer, WithoutAnObserverAFailureIsAWarning) {
+  const TemporaryFolder folder;
+  Trainer trainer = small_trainer(with_epochs(2));
+  trainer.write_checkpoints(folder.path(), {.every = {}});
+  TestFiles disk(system_files(), [](const FileCall& call) {
+    const std::string checkpoint = call.path.parent_path().filename();
+    return call.name == "write" && checkpoint.starts_with(".step-") ? EIO : 0;
+  });
+  const ScopedFiles scope(disk);
+  testing::internal::CaptureStderr();
+  trainer.fit();
+  const std::string text = testing::internal::GetCapturedStderr();
+  expect_holds(text, "lockstep: warning: no checkpoint of step 5: ");
+  expect_holds(text, "lockstep: warning: no checkpoint of step 10: ");
+  EXPECT_TRUE(text.ends_with(": Input/output error\n")) << "the run does not continue: " << text;
+}
+
 TEST(Checkpointer, AStopWithoutACheckpointIsAnErrorThatNamesTheOneBefore) {
   const TemporaryFolder folder;
   Trainer trainer = small_trainer(with_epochs(2));
@@ -137,6 +166,18 @@ TEST(Checkpointer, AStopWithoutACheckpointIsAnErrorThatNamesTheOneBefore) {
   expect_error(Category::resource,
                {"its last checkpoint could not be written: ", "Input/output error", "the one before it is ",
                 "/step-00000005"},
+               [&] { trainer.fit(); });
+}
+
+TEST(Checkpointer, AStopWithoutACheckpointHasTheStatusOfItsFailureIfTheFolderCannotBeListed) {
+  const TemporaryFolder folder;
+  Trainer trainer = small_trainer(with_epochs(2));
+  trainer.on_event = [](const RunEvent&) {};
+  trainer.ask = [&] { return trainer.step() == 7 ? Request::stop : Request::none; };
+  trainer.write_checkpoints(folder / "checkpoints", {.every = {}});
+  std::filesystem::remove(folder / "checkpoints");
+  folder.write("checkpoints", "a file");
+  expect_error(Category::resource, {"its last checkpoint could not be written: ", "cannot create the folder"},
                [&] { trainer.fit(); });
 }
 

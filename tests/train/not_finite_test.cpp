@@ -36,6 +36,13 @@ TEST(NotFinite, ByDefaultEndsTheRun) {
   EXPECT_EQ(run.reports[0].samples[5], sample_of_step(3));
 }
 
+TEST(NotFinite, NoLearningRateIsToBlameForTheFirstStep) {
+  PoisonedRun run;
+  expect_error(Category::data,
+               {"the loss became", "at step 1, before any update, so a smaller learning rate does not help"},
+               [&] { run.train(world(), Poisoned({sample_of_step(1)}), poisoned_options(OnNan::stop)); });
+}
+
 TEST(NotFinite, SkipLeavesTheStepOut) {
   PoisonedRun usual, clean, skipped;
   usual.train(world(), Poisoned({}), poisoned_options(OnNan::stop));

@@ -72,6 +72,26 @@ TEST(Predictor, PassesOnErrorsOfItsCaller) {
   });
 }
 
+/// Labels are for evaluations; targets are copied with their samples.
+TEST(Predictor, NeedsAFunctionAndTargetsButNoLabels) {
+  struct Unlabelled : Synthetic {
+    using Synthetic::Synthetic;
+    int label(std::uint64_t /*id*/) const override { return -1; }
+    std::span<const float> targets(std::uint64_t /*id*/) const override { return {}; }
+  };
+  Unlabelled data(40, {1, 12, 12}, 4);
+  const ModelFile model = first_values(small_network());
+  const EvaluationOptions options = in_micro_batches_of(8);
+  EXPECT_EQ(Predicted(world(), small_network(), data, options).samples, 40U);
+  expect_error(Category::data, {"data set: sample 0 has label -1"},
+               [&] { evaluate(world(), small_network(), model, data, options); });
+  data.set_task(Task::multilabel);
+  expect_error(Category::data, {"data set: sample 0 has 0 targets, but needs 4"},
+               [&] { predict(world(), small_network(), model, data, options, [](const OutputBlock&) {}); });
+  expect_error(Category::usage, {"predict() needs a function"},
+               [&] { predict(world(), small_network(), model, test_set(), options, {}); });
+}
+
 TEST(Softmax, IsExact) {
   std::vector<double> probabilities(3);
   softmax(std::vector<float>{1000.0F, 1000.0F, -1000.0F}, probabilities);

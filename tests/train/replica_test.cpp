@@ -5,6 +5,7 @@
 #include "lockstep/optimizer.h"
 #include "lockstep/sampler.h"
 #include "lockstep/trainer.h"
+#include "support/expect_error.h"
 #include "train/small_run.h"
 
 namespace lockstep::test {
@@ -80,6 +81,23 @@ TEST(Replica, LoopByHandTrainsAsTheTrainerDoes) {
     if (augments) chosen = augmented(chosen);
     EXPECT_EQ(train_by_hand(*network, chosen), train(chosen, *network).digest) << augments;
   }
+}
+
+TEST(Replica, RefusesWhatItLacks) {
+  struct Mislabelled : Synthetic {
+    using Synthetic::Synthetic;
+    int label(std::uint64_t id) const override { return id == 17 ? -1 : Synthetic::label(id); }
+  };
+  const Mislabelled wrong(77, {1, 12, 12}, 4);
+  expect_error(Category::data, {"data set: sample 17 has label -1"},
+               [&] { Replica(small_network(), wrong, {}); });
+  const Replica replica(small_network(), test_set(), {});
+  expect_error(Category::usage, {"there is no parameter 99: the network has "}, [&] { replica.offset(99); });
+}
+
+TEST(GradientSum, AStepHasAMicroBatch) {
+  GradientSum gradients(world(), 16);
+  expect_error(Category::usage, {"a step of 0 micro-batches was started"}, [&] { gradients.start(0); });
 }
 
 }  // namespace

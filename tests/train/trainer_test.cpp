@@ -358,5 +358,40 @@ TEST(Trainer, RefusesImpossibleOptions) {
   EXPECT_THROW(Trainer(world(), small_network(), other, test_set(), options()), Error);
 }
 
+TEST(Trainer, NamesThePartOfTheDataThatItRefuses) {
+  const auto refused = [](Category category, const Dataset& part, const std::string& message) {
+    const auto expect = [&](const std::string& name, const std::function<void()>& make) {
+      expect_error(category, {fmt::format(fmt::runtime(message), name)}, make);
+    };
+    if (part.task() == Task::classification) {
+      expect("training data", [&] { Trainer(world(), small_network(), part, test_set(), options()); });
+    }
+    expect("test data", [&] { Trainer(world(), small_network(), train_set(), part, options()); });
+    expect("validation data",
+           [&] { Trainer(world(), small_network(), train_set(), test_set(), options(), &part); });
+    Trainer trainer = small_trainer(options());
+    expect("data set", [&] { trainer.evaluate(part); });
+  };
+  struct Mislabelled : Synthetic {
+    using Synthetic::Synthetic;
+    int label(std::uint64_t id) const override { return id == 17 ? 4 : Synthetic::label(id); }
+  };
+  refused(Category::data, Mislabelled(77, {1, 12, 12}, 4),
+          "{}: sample 17 has label 4, but there are 4 classes");
+  refused(Category::usage, Synthetic(0, {1, 12, 12}, 4), "the {} has no samples");
+  Synthetic named = test_set();
+  named.names = {"cat", "dog", "cow"};
+  refused(Category::usage, named, "class_names() of the {} returns 3 names, but classes() is 4");
+  Synthetic numbers = test_set();
+  numbers.set_task(Task::regression);
+  refused(Category::usage, numbers,
+          "the task of the {} is regression, that of the training data is classification");
+}
+
+TEST(Trainer, MakesNoNegativeNumberOfSteps) {
+  Trainer trainer = small_trainer(options());
+  expect_error(Category::usage, {"steps() was called for -1"}, [&] { trainer.steps(-1); });
+}
+
 }  // namespace
 }  // namespace lockstep::test

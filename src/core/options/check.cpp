@@ -34,6 +34,12 @@ bool has_effect(const std::vector<OptionText>& texts, const OptionText& text) {
   return device == nullptr || device->value == "auto" || device->value == text.field.device;
 }
 
+bool affects_result(const std::vector<OptionText>& texts, const OptionText& text) {
+  const auto holds = [&](const Requirement& requirement) { return why_not(texts, requirement).empty(); };
+  const std::vector<Requirement>& with = text.field.result_with;
+  return text.field.scope == Scope::result || (!with.empty() && std::ranges::all_of(with, holds));
+}
+
 void check_needs(const std::vector<OptionText>& texts) {
   for (const OptionText& text : texts) {
     if (text.is_default()) continue;

@@ -36,6 +36,10 @@ std::vector<OptionText> texts_of(const Options& options) {
 /// for, or automatic. Requirements of options that are not among `texts` count as met.
 bool has_effect(const std::vector<OptionText>& texts, const OptionText& text);
 
+/// Whether the option of `text`, if it has an effect, affects the trained bits: by its scope, or with these
+/// values of other options (Field::result_with).
+bool affects_result(const std::vector<OptionText>& texts, const OptionText& text);
+
 /// Throws Error(usage) for an option with a value other than its default and an unmet requirement, naming
 /// both. Requirements of options that are not among `texts` count as met.
 void check_needs(const std::vector<OptionText>& texts);

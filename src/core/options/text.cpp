@@ -52,12 +52,6 @@ std::optional<double> find_number(std::string_view text) {
   return status == std::errc() ? value : std::numeric_limits<double>::quiet_NaN();
 }
 
-double parse_number(std::string_view text) {
-  const std::optional<double> number = find_number(text);
-  if (!number) reject(text, "is not a number");
-  return *number;
-}
-
 /// Throws if `value`, written as `text`, lies outside `range`. `unit`: of the bounds, in the message.
 void check_number(double value, const Range& range, std::string_view text, const char* unit = "") {
   const auto rounded = static_cast<float>(value);
@@ -120,6 +114,12 @@ Duration parse_duration(const std::string& text, const Field& field, const char*
 }
 
 }  // namespace
+
+double parse_number(std::string_view text) {
+  const std::optional<double> number = find_number(text);
+  if (!number) reject(text, "is not a number");
+  return *number;
+}
 
 long double parse_integer(std::string_view text, long double min, long double max) {
   const bool negative = text.starts_with('-');

@@ -20,6 +20,9 @@ namespace lockstep {
 /// Reads a whole number in [min, max] of decimal digits. A long double holds every 64-bit number exactly.
 long double parse_integer(std::string_view text, long double min, long double max);
 
+/// Reads a number in decimal notation, "inf" or "nan"; NaN for a number outside the range of doubles.
+double parse_number(std::string_view text);
+
 /// Position of `text` in `names`. The error lists the names and the nearest one.
 std::size_t parse_choice(std::string_view text, const Names& names);
 

@@ -11,6 +11,7 @@
 #include "core/json/json.h"
 #include "core/json/members.h"
 #include "core/printable.h"
+#include "core/utf8.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -97,6 +98,11 @@ void check_tensor(const TensorInfo& tensor, std::uint64_t expected_begin, std::u
 std::string make_header(std::span<const NamedTensor> tensors,
                         const std::map<std::string, std::string>& metadata) {
   JsonValue header = JsonValue::object();
+  for (const auto& [name, text] : metadata) {
+    if (is_utf8(name) && is_utf8(text)) continue;
+    throw Error(Category::usage,
+                fmt::format("metadata {}: name and text must be UTF-8 in a model file", in_quotes(name)));
+  }
   if (!metadata.empty()) {
     header[metadata_name] = metadata;
   }

@@ -18,6 +18,7 @@
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "train/checkpoints/restore.h"
+#include "train/loop/run_position.h"
 
 namespace lockstep {
 namespace {
@@ -50,6 +51,17 @@ std::string stays(const std::string& failure, std::uint64_t step) {
   return fmt::format("{}; a later checkpoint than that of step {} stays", failure, step);
 }
 
+/// End of the message that the last checkpoint of a run could not be written, whose failure decides the exit
+/// status even if the folder cannot be listed.
+std::string last_checkpoint_in(const std::filesystem::path& folder) {
+  try {
+    const auto earlier = list_checkpoints(folder);
+    return earlier.empty() ? "there is none before it" : "the one before it is " + earlier.front().string();
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 Facts progress_facts(const Progress& progress) {
   Facts facts;
   visit(progress, [&](const auto& value, const Field& field) {
@@ -59,6 +71,13 @@ Facts progress_facts(const Progress& progress) {
 }
 
 }  // namespace
+
+void warn_of_checkpoint(const CheckpointReport& checkpoint, bool continues) {
+  print_warning(checkpoint.remark);
+  if (checkpoint.failure.empty()) return;
+  print_warning(fmt::format("no checkpoint of step {}: {}{}", checkpoint.step, checkpoint.failure,
+                            continues ? "; the run continues" : ""));
+}
 
 Checkpointer::Checkpointer(const Session& session, const Run& run, TrainingState& state,
                            std::filesystem::path folder, const CheckpointOptions& options,
@@ -172,7 +191,9 @@ void Checkpointer::report() {
   if (tries_again_) {
     report.failure += fmt::format("; it is tried again for up to {:.0f} s", seconds_of_attempts);
   }
-  if (hooks_.on_event) hooks_.on_event(report);
+  if (hooks_.on_event) return hooks_.on_event(report);
+  const bool is_stopped = end_of_attempts_ > 0.0;
+  warn_of_checkpoint(report, !is_stopped && !RunPosition(run_, state_.progress).done());
 }
 
 void Checkpointer::complete() {
@@ -267,12 +288,9 @@ void Checkpointer::finish() {
     }
     end_of_attempts_ = 0.0;
     if (!failure_) return;
-    const auto earlier = list_checkpoints(store_.folder());
     throw Error(failure_->category(),
                 fmt::format("the run has stopped, but its last checkpoint could not be written: {}; {}",
-                            failure_->what(),
-                            earlier.empty() ? "there is none before it"
-                                            : "the one before it is " + earlier.front().string()));
+                            failure_->what(), last_checkpoint_in(store_.folder())));
   });
 }
 

@@ -14,6 +14,10 @@
 
 namespace lockstep {
 
+/// Prints a warning of a checkpoint that could not be written, and of older ones that could not be removed.
+/// `continues`: whether the run does.
+void warn_of_checkpoint(const CheckpointReport& checkpoint, bool continues);
+
 /// Writes checkpoints of a run in the background: a snapshot is taken at a step boundary, travels to rank 0,
 /// and is written there by a thread. Rank 0 decides when. Arguments outlive the checkpointer.
 class Checkpointer {

@@ -21,6 +21,9 @@ class GradientSum::Implementation {
         gather_(plan_arena_gather(*communicator_, total_.floats(), slices_)) {}
 
   std::pair<std::uint32_t, std::uint32_t> start(std::uint32_t micro_batches) {
+    if (micro_batches == 0) {
+      throw Error(Category::usage, "a step of 0 micro-batches was started: give at least 1");
+    }
     const auto found = steps_.find(micro_batches);
     step_ = found != steps_.end() ? &found->second : &make_step(micro_batches);
     added_ = 0;

@@ -56,6 +56,7 @@ class Replica::Implementation {
       throw Error(Category::usage, fmt::format("a micro-batch of {} samples is impossible", micro_batch));
     }
     check_fit(network, dataset);
+    check_targets(dataset);
     return network;
   }
 
@@ -77,7 +78,12 @@ Replica::~Replica() = default;
 std::size_t Replica::elements() const { return implementation_->layout_.elements; }
 
 std::size_t Replica::offset(std::size_t parameter) const {
-  return implementation_->layout_.offsets[parameter];
+  const std::vector<std::size_t>& offsets = implementation_->layout_.offsets;
+  if (parameter >= offsets.size()) {
+    throw Error(Category::usage, fmt::format("there is no parameter {}: the network has {}, numbered from 0",
+                                             parameter, offsets.size()));
+  }
+  return offsets[parameter];
 }
 
 void Replica::initialize(std::span<float> parameters) const {

@@ -207,9 +207,17 @@ NotFiniteReport TrainingSteps::not_finite(std::size_t i) const {
   return report;
 }
 
-void TrainingSteps::check_finite(double value, const char* name, std::uint64_t step) const {
+void TrainingSteps::check_finite(double value, const char* name, std::uint64_t step,
+                                 std::uint64_t updates) const {
   if (std::isfinite(value)) return;
   session_.world().agree([&] {  // all ranks know it, one prints it
+    if (updates == 0) {
+      throw Error(Category::data,
+                  fmt::format("the {} became {} at step {}, before any update, so a smaller learning rate "
+                              "does not help: check the samples, --mean and --std, and the initial "
+                              "parameters",
+                              name, std::fabs(value), step));
+    }
     throw Error(Category::data,
                 fmt::format("the {} became {} at step {} with learning rate {}: try a smaller learning rate",
                             name, std::fabs(value), step, learning_rate_.at(step)));

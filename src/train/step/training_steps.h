@@ -55,8 +55,8 @@ class TrainingSteps {
   /// Report on step `i` of the last run, whose loss or norm is not finite.
   NotFiniteReport not_finite(std::size_t i) const;
   /// Throws Error(data) on all ranks unless `value`, which is equal on all of them, is finite. `name`: its
-  /// name in the message.
-  void check_finite(double value, const char* name, std::uint64_t step) const;
+  /// name in the message. `updates`: number of updates of the parameters before it was computed.
+  void check_finite(double value, const char* name, std::uint64_t step, std::uint64_t updates) const;
 
  private:
   /// Positions in the epoch that each runner computes, from step `first_step` of the epoch on: by runner,

@@ -194,6 +194,15 @@ TEST(WriteModelFile, RefusesWhatItCouldNotRead) {
   expect_error(Category::internal, {"tensor 'w'"}, [&] { write({{"w", {2, 2}, six}}); });
   expect_error(Category::internal, {"tensor 'w'"}, [&] { write({{"w", {1}, one}, {"w", {1}, one}}); });
   expect_error(Category::internal, {"tensor '__metadata__'"}, [&] { write({{"__metadata__", {1}, one}}); });
+  const auto write_metadata = [&](const std::string& name, const std::string& text) {
+    std::map<std::string, std::string> metadata;
+    metadata[name] = text;
+    write_model_file(folder.path() / "m", {}, metadata);
+  };
+  expect_error(Category::usage, {"metadata 'mine': name and text must be UTF-8 in a model file"},
+               [&] { write_metadata("mine", "\xff"); });
+  expect_error(Category::usage, {"mine': name and text must be UTF-8"},
+               [&] { write_metadata("\xffmine", "yours"); });
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
