@@ -9,7 +9,10 @@
 #include "cli/output.h"
 #include "comm/world/check_same.h"
 #include "comm/world/launch.h"
+#include "core/launcher_report.h"
 #include "core/message.h"
+#include "core/printable.h"
+#include "core/split.h"
 
 namespace lockstep {
 
@@ -41,6 +44,25 @@ int print_help(const std::string& text) {
   return 0;
 }
 
+namespace {
+
+/// Resets weights for another number of ranks, with a warning, unless a user gives them at the first start:
+/// runs continue on any number. A restart has the command line of the first start.
+void drop_other_weights(const World& world, OptionSet& set) {
+  const std::string name = "rank-weights";
+  const std::string text = set.value_of(name);
+  if (text.empty() || (!set.is_in_file(name) && seconds_before_this_start() == 0.0)) return;
+  const auto weights = static_cast<int>(split(text, ',').size());
+  if (weights == world.size()) return;
+  if (world.rank() == 0) {
+    print_warning(fmt::format("{}: {} for {}, so none is used", set.origin(name), counted(weights, "weight"),
+                              counted(world.size(), "rank")));
+  }
+  set.reset(name);
+}
+
+}  // namespace
+
 int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(World&)>& body) {
   if (wants_help(argc, argv)) return print_help(set.help());
   return run_program(argc, argv, [&](World& world) {
@@ -48,6 +70,7 @@ int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(
       world.agree([&] { set.parse(argc, argv, environ); });
       check_same(world, set.lines_to_compare());
       if (world.rank() == 0) print_warning(fmt::format("{}", fmt::join(set.contradictions(), "; ")));
+      drop_other_weights(world, set);
       return body(world);
     });
   });

@@ -12,6 +12,7 @@
 #include "core/json/members.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
+#include "run/facts.h"
 #include "run/report/run_comparison.h"
 #include "run/run_folder.h"
 #include "run/run_record.h"
@@ -68,12 +69,16 @@ ComparedRun summary_of(const RunRecord& record) {
   return run;
 }
 
-/// Whether an option can change the result. True for an option that this version does not know.
-bool decides_result(const std::string& option) {
-  static const std::vector<OptionText> known = texts_of(TrainOptions{});
+/// Whether an option can change the result of a run with the options `recorded`. True for an option that this
+/// version does not know.
+bool decides_result(const std::string& option, const Facts& recorded) {
+  std::vector<OptionText> known = texts_of(TrainOptions{});
+  for (OptionText& text : known) {
+    if (const std::string* value = find_fact(recorded, text.field.name)) text.value = *value;
+  }
   const auto found =
       std::ranges::find_if(known, [&](const OptionText& text) { return text.field.name == option; });
-  return found == known.end() || found->field.scope == Scope::result;
+  return found == known.end() || affects_result(known, *found);
 }
 
 DiffResults compare(const RunRecord& a, const RunRecord& b) {
@@ -82,7 +87,9 @@ DiffResults compare(const RunRecord& a, const RunRecord& b) {
     throw Error(Category::data,
                 fmt::format("{} and {} have no step, epoch or digest in common", a.name, b.name));
   }
-  for (Difference& option : results.comparison.options) option.decides_result = decides_result(option.name);
+  for (Difference& option : results.comparison.options) {
+    option.decides_result = decides_result(option.name, a.options) || decides_result(option.name, b.options);
+  }
   return results;
 }
 

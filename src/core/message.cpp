@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <new>
@@ -57,20 +58,22 @@ Error as_error(const std::exception_ptr& exception) {
   }
 }
 
-bool DeferredError::attempt(const std::function<void()>& work) {
+bool DeferredError::attempt(const std::function<void()>& work, const std::string& file) {
+  const auto is_of_file = [&](const auto& failure) { return failure.first == file; };
   try {
     work();
+    if (!file.empty()) std::erase_if(failures_, is_of_file);
     return true;
   } catch (...) {
     const Error failure = as_error(std::current_exception());
     print_warning(std::string(failure.what()) + "; the run continues without it");
-    if (!first_) first_ = failure;
+    if (std::ranges::none_of(failures_, is_of_file)) failures_.emplace_back(file, failure);
     return false;
   }
 }
 
 void DeferredError::rethrow() const {
-  if (first_) throw Error(*first_);
+  if (!failures_.empty()) throw Error(failures_.front().second);
 }
 
 }  // namespace lockstep

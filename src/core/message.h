@@ -3,8 +3,10 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
-#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "lockstep/error.h"
 
@@ -36,13 +38,14 @@ Error as_error(const std::exception_ptr& exception);
 /// Failures that do not end a run: printed when they happen, thrown when the run is over.
 class DeferredError {
  public:
-  /// Runs `work` and prints its exception as a warning. Returns whether it succeeded.
-  bool attempt(const std::function<void()>& work);
-  /// Throws the first failure, if any.
+  /// Runs `work` and prints its exception as a warning. Returns whether it succeeded. `file`: what it writes,
+  /// if a later attempt may write it again; a success undoes earlier failures with the same file.
+  bool attempt(const std::function<void()>& work, const std::string& file = {});
+  /// Throws the first failure that is not undone, if any.
   void rethrow() const;
 
  private:
-  std::optional<Error> first_;
+  std::vector<std::pair<std::string, Error>> failures_;  ///< the first one of each file
 };
 
 }  // namespace lockstep

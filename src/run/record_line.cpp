@@ -52,12 +52,19 @@ struct FieldWriter {
   fmt::memory_buffer& text;
 };
 
+/// Field of a line. Throws Error(data) if the line is no object or does not have it.
+const JsonValue& required(const JsonValue& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end()) throw Error(Category::data, fmt::format("'{}' is missing", name));
+  return *found;
+}
+
 /// Sets the fields of an event from its line.
 struct FieldReader {
   template <class Value>
   void operator()(const char* name, Value& value, Presence presence) const {
     if (presence != Presence::required && !json.contains(name)) return;
-    read(json.at(name), value);
+    read(required(json, name), value);
   }
   template <class Value>
   static void read(const JsonValue& from, std::optional<Value>& value) {
@@ -89,13 +96,15 @@ constexpr bool have_places(std::type_identity<std::variant<Reports...>> /*events
 }
 static_assert(have_places(std::type_identity<RunEvent>()));
 
-/// Calls `work`; its errors become Error(data).
+/// Calls `work`; errors of the JSON library become Error(data).
 template <class Work>
 auto checked(const Work& work) {
   try {
     return work();
-  } catch (const JsonValue::exception& error) {
-    throw Error(Category::data, error.what());
+  } catch (const JsonValue::parse_error&) {
+    throw Error(Category::data, "not valid JSON");
+  } catch (const JsonValue::exception&) {
+    throw Error(Category::data, "a value has the wrong type or is too large");
   }
 }
 
@@ -114,9 +123,9 @@ void append_line(fmt::memory_buffer& text, const RunEvent& event) {
 RecordLine::RecordLine(std::string_view line) {
   checked([&] {
     json_ = JsonValue::parse(line);
-    kind_ = json_.at("event").get<std::string>();
+    kind_ = required(json_, "event").get<std::string>();
     step_ = json_.value("step", std::uint64_t{0});
-    if (kind_ == EpochReport::event) static_cast<void>(json_.at("epoch"));
+    if (kind_ == EpochReport::event) static_cast<void>(required(json_, "epoch"));
     epoch_ = json_.value("epoch", 0);
     ends_ = kind_ == EndReport::event ||
             (is_not_finite() && json_.value("handling", std::string()) == name_of(OnNan::stop));

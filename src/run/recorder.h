@@ -23,9 +23,11 @@ class Recorder {
   bool empty() const { return sinks_.empty(); }
   void on_event(const RunEvent& event);
   void flush();
-  /// Runs other work that writes; a failure becomes a warning.
-  void attempt(const std::function<void()>& work) { failures_.attempt(work); }
-  /// Throws the first failure of a sink or an attempt.
+  /// Runs other work that writes; a failure becomes a warning. Result and `file` as in DeferredError.
+  bool attempt(const std::function<void()>& work, const std::string& file = {}) {
+    return failures_.attempt(work, file);
+  }
+  /// Throws the first failure of a sink or an attempt, unless it is undone.
   void rethrow() const { failures_.rethrow(); }
 
  private:
@@ -101,7 +103,7 @@ void visit(O& options, Visitor&& field) {
                  "on a terminal",
          .scope = Scope::local});
   field(quiet, {.name = "quiet",
-                .help = "print only the final digest: no progress line, no line per epoch, no log",
+                .help = "print only warnings and the final digest: no progress line, epochs or log",
                 .scope = Scope::local});
 }
 

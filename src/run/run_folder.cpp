@@ -92,11 +92,15 @@ RunSurvey RunFolder::survey() const {
 void RunFolder::check_unused() const {
   const RunSurvey found = survey();
   if (!found.used && found.checkpoints.empty()) return check_manifests(checkpoints());
+  const std::string advice =
+      found.checkpoints.empty()
+          ? fmt::format("it has no checkpoint yet: begin it again with --run-dir {} --resume auto",
+                        path_.string())
+          : fmt::format("continue it with --resume {}", path_.string());
   throw Error(Category::usage,
               found.used
-                  ? fmt::format("{0} already holds a run (metrics.jsonl); continue it with --resume {0}, or "
-                                "choose another directory",
-                                path_.string())
+                  ? fmt::format("{} already holds a run (metrics.jsonl); {}, or choose another directory",
+                                path_.string(), advice)
                   : fmt::format("{0} already holds checkpoints, which a new run would mix with its own; "
                                 "continue from them with --resume {0}, or choose another directory",
                                 path_.string()),

@@ -62,7 +62,8 @@ void read_metrics(RunRecord& record, const std::filesystem::path& file) {
     try {
       add_line(record, line);
     } catch (const Error& error) {
-      reject(file, fmt::format("line {}: {}", lines.number(), error.what()));
+      reject(file,
+             fmt::format("line {}: {}; remove this line to read the others", lines.number(), error.what()));
     }
   }
 }

@@ -16,6 +16,7 @@
 #include "lockstep/error.h"
 #include "run/facts.h"
 #include "train/run_description.h"
+#include "train/session/parameter_set.h"
 
 namespace lockstep {
 namespace {
@@ -55,17 +56,23 @@ void check_columns(const std::string& file, const ModelDescription& model, const
     throw Error(Category::data, fmt::format("{}: is a model of other columns: {}", file, found));
 }
 
-/// Throws if the model has parameters that the network of the run does not know, and another name.
+/// Throws if the network of the run has another name, and lacks a parameter of the model or, for samples of
+/// the same shape, has one of another shape before the last layer.
 void check_network(const std::string& file, const ModelDescription& model, const ModelDescription& run) {
   const std::string* const its_name = find_fact(model.options, "model");
   const std::string* const own_name = find_fact(run.options, "model");
   if (its_name == nullptr || own_name == nullptr || *its_name == *own_name) return;
   if (model.network.empty() || run.network.empty()) return;
   const std::unique_ptr<Network> its = make_network(model, file), own = make_network(run, "the run");
-  const auto is_known = [&](const Parameter& parameter) {
-    return std::ranges::find(own->parameters(), parameter.name, &Parameter::name) != own->parameters().end();
+  const std::vector<Parameter>& known = own->parameters();
+  const std::vector<int> head = head_parameters(*own);
+  const auto fits = [&](const Parameter& parameter) {
+    const auto found = std::ranges::find(known, parameter.name, &Parameter::name);
+    if (found == known.end()) return false;
+    if (found->shape == parameter.shape || model.shape != run.shape) return true;
+    return std::ranges::find(head, static_cast<int>(found - known.begin())) != head.end();
   };
-  if (std::ranges::all_of(its->parameters(), is_known)) return;
+  if (std::ranges::all_of(its->parameters(), fits)) return;
   throw Error(Category::data, fmt::format("{}: is the model of {}: give {}", file, in_quotes(*its_name),
                                           shell_line({"--model", *its_name})));
 }

@@ -19,7 +19,7 @@ struct InitialModel {
 /// last layer is reinitialised for other outputs. Warns of a column, or a number to predict, whose mean or
 /// deviation differs noticeably. Throws Error(data) for tables whose columns, or their texts, differ: the
 /// first layer would take one for another; and for a network of another name that lacks a parameter of the
-/// model.
+/// model or, for samples of the same shape, has one of another shape before the last layer.
 InitialModel compare_initial_model(const std::string& file, const ModelDescription& model,
                                    const ModelDescription& run, bool reset_head);
 

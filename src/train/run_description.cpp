@@ -21,7 +21,7 @@ std::string network_or_nothing(const Network& network) {
 void add(Facts& facts, const std::string& part, const Evaluation& evaluation) {
   for (const Metric& metric : metrics_of(evaluation.task)) {
     if (!metric.is_reported(part)) continue;
-    facts.emplace_back(fmt::format("{}_{}", part, metric.name), fmt::format("{}", evaluation.*metric.value));
+    facts.push_back(result_entry(part, metric, evaluation.*metric.value));
   }
 }
 
@@ -52,6 +52,11 @@ TableEncoding table_encoding_of(const ModelDescription& description, const std::
   const JsonDocument document(description.table, {.file = origin + ": metadata 'table'"});
   document.read(document.root(), encoding);
   return encoding;
+}
+
+std::pair<std::string, std::string> result_entry(const std::string& part, const Metric& metric,
+                                                 double value) {
+  return {fmt::format("{}_{}", part, metric.name), fmt::format("{}", value)};
 }
 
 Facts results_of(const EpochReport& report) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "data/files/table_encoding.h"
 #include "lockstep/dataset.h"
@@ -19,6 +20,9 @@ std::string table_text(const Dataset& dataset);
 /// Encoding in ModelDescription::table; without columns if samples are images. Throws Error(data) naming
 /// `origin`, the file.
 TableEncoding table_encoding_of(const ModelDescription& description, const std::string& origin);
+
+/// Entry of ModelDescription::results: the value of a metric for `part`, "validation" or "test".
+std::pair<std::string, std::string> result_entry(const std::string& part, const Metric& metric, double value);
 
 /// Results of an evaluated epoch, for ModelDescription::results.
 Facts results_of(const EpochReport& report);

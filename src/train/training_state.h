@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -39,31 +38,29 @@ struct Progress {
   int skipped_in_row = 0;       ///< OnNan::skip: steps since the last one whose loss and norm were finite
   int rollbacks = 0;            ///< OnNan::rollback: returns to a checkpoint since the last epoch without any
   std::uint64_t pass_until = 0;  ///< OnNan::rollback: batches of steps up to this one are skipped
-  BestEpoch best = {};
+  BestEpoch best = {};           ///< among whole epochs
+  BestEpoch cut_best = {};       ///< the epoch last evaluated, if max_steps cut it and it was better
   std::array<std::uint64_t, 2> contents{};  ///< sum over the samples' contents of a whole epoch; 0: none yet
   std::array<std::uint64_t, 2> partial_contents{};  ///< of the epoch in progress up to step `partial_step`
   std::uint64_t partial_step = 0;
 };
-/// Describes all values, for checkpoints.
+/// Describes all values, for checkpoints. Real numbers have no range: sums may exceed that of options.
 template <OptionsOf<Progress> P, class Visitor>
 void visit(P& progress, Visitor&& field) {
-  auto& [step, epoch, evaluated, skipped_in_row, rollbacks, pass_until, best, contents, partial,
+  auto& [step, epoch, evaluated, skipped_in_row, rollbacks, pass_until, best, cut_best, contents, partial,
          partial_step] = progress;
   auto& [sums, skipped, skipped_steps, seconds] = epoch;
   auto& [loss, correct, correct5, samples, absolute_error, target, squared_target] = sums;
   auto& [best_epoch, best_score] = best;
+  auto& [cut_epoch, cut_score] = cut_best;
   auto& [contents_low, contents_high] = contents;
   auto& [partial_low, partial_high] = partial;
   field(step, {.name = "step", .help = "number of steps made"});
-  field(loss, {.name = "epoch-loss",
-               .help = "sum of the losses of the epoch in progress",
-               .range = {.min = std::numeric_limits<double>::lowest()}});
+  field(loss, {.name = "epoch-loss", .help = "sum of the losses of the epoch in progress"});
   field(correct, {.name = "epoch-correct", .help = "its samples, or labels, that were classified right"});
   field(correct5, {.name = "epoch-correct5", .help = "its samples whose class was among the first five"});
   field(absolute_error, {.name = "epoch-absolute-error", .help = "sum of the absolute errors"});
-  field(target, {.name = "epoch-target",
-                 .help = "sum of the targets",
-                 .range = {.min = std::numeric_limits<double>::lowest()}});
+  field(target, {.name = "epoch-target", .help = "sum of the targets"});
   field(squared_target, {.name = "epoch-squared-target", .help = "sum of the squares of the targets"});
   field(samples, {.name = "epoch-samples", .help = "its samples that were computed"});
   field(skipped, {.name = "epoch-skipped", .help = "its samples that could not be read"});
@@ -75,8 +72,9 @@ void visit(P& progress, Visitor&& field) {
   field(evaluated, {.name = "evaluated-step", .help = "number of steps made before the last evaluation"});
   field(best_epoch, {.name = "best-epoch", .help = "number of the best epoch; 0: none yet"});
   field(best_score, {.name = "best-accuracy",  // the accuracy, until there were other tasks
-                     .help = "score of the best epoch",
-                     .range = {.min = std::numeric_limits<double>::lowest()}});
+                     .help = "score of the best epoch"});
+  field(cut_epoch, {.name = "cut-best-epoch", .help = "number of a better epoch that was cut; 0: none"});
+  field(cut_score, {.name = "cut-best-score", .help = "its score"});
   field(contents_low, {.name = "contents-low", .help = "sum over the samples' contents, low word"});
   field(contents_high, {.name = "contents-high", .help = "its high word"});
   field(partial_low, {.name = "epoch-contents-low", .help = "that sum in the epoch in progress, low word"});

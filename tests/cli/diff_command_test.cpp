@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "cli/commands.h"
 #include "cli/run_command.h"
 #include "support/expect_error.h"
@@ -64,11 +66,33 @@ TEST_F(DiffCommand, OtherResults) {
   }
 }
 
+TEST_F(DiffCommand, CheckpointsAffectRunsThatReturnToThem) {
+  for (const auto& [on_nan, remark] :
+       {std::pair("skip", " (may differ between equal runs)\n"), std::pair("rollback", "\n")}) {
+    const std::string options = std::string("on-nan = ") + on_nan + "\ncheckpoint-every = ";
+    record(a_, step_line(1, "2.5"), options + "3\n", "{}");
+    record(b_, step_line(1, "2.5"), options + "7\n", "{}");
+    test::expect_holds(diff({a_.string(), b_.string()}).out,
+                       std::string("option checkpoint-every: 3 in A, 7 in B") + remark);
+  }
+}
+
 TEST_F(DiffCommand, Errors) {
   b_.write("metrics.jsonl", step_line(3, "2.0"));
   expect_error(Category::data, {"no step, epoch or digest in common"}, [&] {
     diff({a_.string(), b_.string()});
   });
+  for (const auto& [line, reason] :
+       {std::pair("", "not valid JSON"), std::pair(R"({"event":"step","epoch":1,"st)", "not valid JSON"),
+        std::pair("[1]", "'event' is missing"),
+        std::pair(R"({"event":"step","epoch":1})", "'step' is missing"),
+        std::pair(R"({"event":"step","step":"1"})", "a value has the wrong type or is too large"),
+        std::pair(R"({"event":1e999})", "a value has the wrong type or is too large")}) {
+    b_.write("metrics.jsonl", step_line(1, "2.5") + line + "\n");
+    const std::string message =
+        (b_ / "metrics.jsonl").string() + ": line 2: " + reason + "; remove this line to read the others";
+    expect_exact_error(Category::data, message, [&] { diff({a_.string(), b_.string()}); });
+  }
 }
 
 }  // namespace

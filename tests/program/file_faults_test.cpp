@@ -39,6 +39,7 @@ class FaultyRun {
 
   std::string run_directory() const { return (folder_ / "run").string(); }
   std::string model() const { return (folder_ / "models/lenet.safetensors").string(); }
+  std::string best() const { return run_directory() + "/checkpoints/best.safetensors"; }
   std::string digest() const { return digest_of(outcome.out); }
   /// Lines of stderr, "lockstep: KIND: ...".
   Lines lines_of_kind(const std::string& kind) const {
@@ -101,9 +102,13 @@ void expect_results(const FaultyRun& run, const FaultyRun& whole) {
                              [](const auto&, const std::string& bad) { ADD_FAILURE() << bad; });
   ASSERT_TRUE(checkpoint);
   EXPECT_TRUE(checkpoint->state.step == 4 || !run.lines_of_kind("warning").empty());
+  if (holds(run.failed[0], "/best.safetensors")) {  // of the last epoch: it is written again at the end
+    EXPECT_EQ(run.outcome.status, 0);
+  }
   const bool in_model = holds(run.failed[0], "/models");
   const bool lost = run.outcome.status != 0;
   EXPECT_TRUE((in_model && lost) || contents(run.model()) == contents(whole.model()));
+  EXPECT_EQ(contents(run.best()), contents(whole.best()));
   if (in_model || !lost) {
     const std::string metrics = contents(run.run_directory() + "/metrics.jsonl");
     expect_holds(metrics, "\"digest\":\"" + whole.digest());

@@ -90,7 +90,7 @@ TEST(RunRecord, ErrorsNameFileAndLine) {
   expect_bad("{\"event\":\"later\"}\nnot json\n", {"metrics.jsonl", "line 2"});
   expect_bad("[]\n", {"line 1"});
   expect_bad("{\"event\":\"step\"}\n", {"line 1", "epoch"});
-  expect_bad("{\"event\":\"end\",\"digest\":3}\n", {"line 1", "string"});
+  expect_bad("{\"event\":\"end\",\"digest\":3}\n", {"line 1", "wrong type"});
   expect_bad(std::string(300000, '[') + "\n", {"line 1", "longer than 256 KiB"});
   folder.write("metrics.jsonl", "");
   folder.write("environment.json", "[]");
@@ -98,6 +98,15 @@ TEST(RunRecord, ErrorsNameFileAndLine) {
                [&] { read_run_record(RunFolder(folder.path())); });
   folder.write("environment.json", std::string(250000, '['));
   expect_error(Category::data, {"environment.json:1: "}, [&] { read_run_record(RunFolder(folder.path())); });
+}
+
+TEST(HtmlReport, ARecordThatWasMovedDuringTheRunIsNoBadInput) {
+  const TemporaryFolder folder;
+  const RunFolder run(folder.path());
+  write_run(run);
+  std::filesystem::rename(run.metrics(), folder / "moved");
+  expect_error(Category::resource, {"metrics.jsonl: was moved or removed during the run", "lockstep report"},
+               [&] { HtmlSink(run.path()).on_event(EndReport{}); });
 }
 
 TEST(HtmlReport, HoldsCurvesAndTablesOfTheValidationSetWhereThereIsOne) {

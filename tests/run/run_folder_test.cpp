@@ -14,11 +14,15 @@ namespace {
 
 TEST(RunFolder, ANewRunNeedsAnUnusedOne) {
   const TemporaryFolder folder;
-  const RunFolder record(folder / "a"), checkpoints(folder / "b");
+  const RunFolder record(folder / "a"), checkpoints(folder / "b"), both(folder / "c");
   folder.write("a/metrics.jsonl", "");
   folder.write("b/checkpoints/step-00000001/MANIFEST", "");
+  folder.write("c/metrics.jsonl", "");
+  folder.write("c/checkpoints/step-00000001/MANIFEST", "");
   for (const auto& [run, reason] :
-       {std::pair(&record, "already holds a run"), std::pair(&checkpoints, "already holds checkpoints")}) {
+       {std::pair(&record, "already holds a run (metrics.jsonl); it has no checkpoint yet: begin it again"),
+        std::pair(&checkpoints, "already holds checkpoints"),
+        std::pair(&both, "already holds a run (metrics.jsonl); continue it with --resume ")}) {
     expect_error(Category::usage, {run->path().string(), reason, "choose another directory"},
                  [&, run = run] { run->create("", ""); });
     EXPECT_FALSE(std::filesystem::exists(run->options()));

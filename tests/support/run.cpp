@@ -48,10 +48,10 @@ Words emulator() {
 }
 
 /// Environment of a program: `more` (NAME=VALUE), what mpirun needs, a folder for temporary files that only
-/// this process's programs have, since Open MPI removes its own where another job has just begun, and this
+/// this thread's programs have, since Open MPI removes its own where another job has just begun, and this
 /// process's.
 Words environment_with(const Words& more) {
-  static const TemporaryFolder temporary;
+  static thread_local const TemporaryFolder temporary;
   Words variables = more;
   // Lets root start mpirun, which does not wait for two seconds when it ends ranks after an error. Runs keep
   // nothing in the current folder.

@@ -116,6 +116,10 @@ OptionSet option_set(EvalOptions& options) {
     if (options.file.empty() == options.checkpoint.empty()) {
       throw Error(Category::usage, "name a model file, or a checkpoint with --checkpoint");
     }
+    if (options.predictions == "-") {
+      throw Error(Category::usage, "'-' is not a file, and stdout has the results: name a file",
+                  "predictions");
+    }
   });
   set.epilogue(
       "Examples:\n  lockstep eval runs/lenet-fashion-mnist-1\n"

@@ -143,9 +143,6 @@ void OptionSet::check_requirements(const Names& of_recipe) const {
   try {
     check_needs(texts());
   } catch (const Error& error) {
-    const auto is_in_file = [&](const std::string& name) {
-      return !config_read_.empty() && origin(name).starts_with(config_read_ + ":");
-    };
     if (is_in_file(error.field())) {  // an option that replaces another value of the file is at fault
       for (const Requirement& requirement : find(error.field())->field.needs) {
         if (!is_given(requirement.option) || is_in_file(requirement.option)) continue;
@@ -366,6 +363,16 @@ const OptionSet::Option* OptionSet::find(std::string_view name) const {
 std::string OptionSet::origin(const std::string& name) const {
   if (const auto found = origins_.find(name); found != origins_.end()) return found->second;
   return find(name) != nullptr ? "--" + name : "";
+}
+
+std::string OptionSet::value_of(const std::string& name) const {
+  const Option* const option = find(name);
+  return option != nullptr && option->value ? option->value() : "";
+}
+
+void OptionSet::reset(const std::string& name) {
+  const Option* const option = find(name);
+  option->assign(option->default_value);
 }
 
 std::vector<std::string> OptionSet::names() const {

@@ -99,6 +99,16 @@ class OptionSet {
 
   /// Whether the option has a value that is neither its default nor implied.
   bool is_given(const std::string& name) const { return given_.contains(name); }
+  /// Whether the value of the option is that of the configuration file.
+  bool is_in_file(const std::string& name) const {
+    return !config_read_.empty() && origin(name).starts_with(config_read_ + ":");
+  }
+  /// Text of the option's value; empty: there is no such option.
+  std::string value_of(const std::string& name) const;
+  /// Origin of the value of an option, as errors name it; empty: no such option.
+  std::string origin(const std::string& name) const;
+  /// Sets the option to its default.
+  void reset(const std::string& name);
   /// Configuration file that parse() has read; empty: none.
   const std::string& config_read() const { return config_read_; }
   /// Sentences on options that were given although another value with `contradicts` is implied; empty: none.
@@ -176,8 +186,6 @@ class OptionSet {
   const Option* find(std::string_view name) const;
   /// Present values and descriptions; a scope may depend on the value of another option.
   std::vector<OptionText> texts() const;
-  /// Origin of the value of an option; empty: no such option.
-  std::string origin(const std::string& name) const;
 
   std::string usage_;
   std::string summary_;

@@ -67,7 +67,6 @@ void DataWarnings::look_at(const EpochReport& epoch) {
   warn_of_skipped(epoch.train, "training", warned_train_);
   warn_of_skipped(epoch.test, "test", warned_test_);
   if (epoch.validation) warn_of_skipped(*epoch.validation, "validation", warned_validation_);
-  if (options_.output.quiet) return;
   if (!warned_majority_) {
     const std::string majority = majority_warning(epoch, options_, majority_);
     warned_majority_ = !majority.empty();

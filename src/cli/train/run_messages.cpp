@@ -262,7 +262,7 @@ void print_start(const World& world, const TrainOptions& options, const RunPlace
     if (!frozen.empty()) print_message(frozen);
     print_place(options, place, trainer);
   }
-  if (trainer.step() == 0 && !options.output.quiet) {
+  if (trainer.step() == 0) {
     print_warning(few_steps_warning(options, data.train->size(), trainer.steps_per_epoch()));
     print_warning(slow_average_warning(options, trainer.steps_per_epoch()));
     for (const std::string& warning : no_effect_warnings(options)) print_warning(warning);

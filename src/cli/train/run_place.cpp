@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <utility>
 
 #include "cli/model/find_checkpoints.h"
@@ -17,7 +16,6 @@
 #include "core/files/folder.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
-#include "core/options/internal_variables.h"
 #include "data/sets/images/image_parts.h"
 #include "data/sets/images/packed_images.h"
 #include "lockstep/error.h"
@@ -136,9 +134,9 @@ RunPlace new_run(const TrainOptions& options, const std::string& host) {
 }
 
 RunPlace newest_run(const TrainOptions& options, const std::string& host) {
-  std::filesystem::path path = options.output.run_directory;
-  if (!chooses_folder(options)) path = latest_run_folder(parent_folder, run_name(options));
-  if (path.empty() || file_kind(path) == FileKind::missing) return new_run(options, host);
+  const std::filesystem::path path = run_directory_of(options);
+  if (path.empty()) return new_run(options, host);
+  make_folder(path);  // so that of several starts at once one locks it, and the others look at its run
   RunPlace place{.folder = RunFolder(path), .continues = true};
   place.lock(host);
   place.checkpoint = newest_checkpoint(place.folder);
@@ -247,9 +245,11 @@ void create_numbered_folder(const World& world, RunPlace& place) {
   place.folder = RunFolder(broadcast(world, path));
 }
 
-double seconds_before_this_start() {
-  const char* text = std::getenv(seconds_before_variable);
-  return text == nullptr ? 0.0 : std::max(0.0, std::strtod(text, nullptr));
+std::filesystem::path run_directory_of(const TrainOptions& options) {
+  if (chooses_folder(options)) return options.output.run_directory;
+  if (options.resume.empty()) return {};
+  if (options.resume == "auto") return latest_run_folder(parent_folder, run_name(options));
+  return find_run(options.resume);
 }
 
 void report_start(const RunPlace& place, std::uint64_t step) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "cli/train/stop_line.h"
 #include "cli/train/train_options.h"
 #include "cli/train/training_run.h"
+#include "core/files/file_system.h"
+#include "core/files/folder.h"
 #include "core/message.h"
 #include "lockstep/models.h"
 #include "run/run_folder.h"
@@ -19,11 +22,29 @@
 namespace lockstep {
 namespace {
 
-/// Throws Error(usage) on all ranks if the model would replace a file that the run reads. Collective.
-void check_save_model(const World& world, const TrainOptions& options, const std::string& config) {
+/// Whether `config` is the options.cfg of another run than the one of `options`.
+bool is_of_other_run(const std::filesystem::path& config, const TrainOptions& options) {
+  const RunFolder run(folder_of(config));
+  if (config.filename() != run.options().filename() || file_kind(run.environment()) != FileKind::file) {
+    return false;
+  }
+  return !is_same_file(run.path(), run_directory_of(options));
+}
+
+/// Leaves out, with a warning, the file of another run's --save-model, which that run has written. Throws
+/// Error(usage) on all ranks if the model would replace a file that the run reads. Collective.
+void check_save_model(const World& world, TrainOptions& options, const OptionSet& set) {
   world.agree([&] {
-    const std::string& model = options.output.save_model;
+    std::string& model = options.output.save_model;
     if (world.rank() != 0 || model.empty()) return;
+    const std::string& config = set.config_read();
+    if (set.is_in_file("save-model") && is_of_other_run(config, options)) {
+      print_warning(
+          fmt::format("{}: save-model is left out, as {} is the model of that run; give --save-model "
+                      "to save that of this run",
+                      config, model));
+      return model.clear();
+    }
     std::vector<SourceFile> sources = files_of(options.data);
     sources.push_back({config, "the configuration file"});
     if (names_network_file(options.model.name)) sources.push_back({options.model.name, "the network file"});
@@ -47,11 +68,11 @@ void warn_of_missing_options(const World& world, const std::string& resume, cons
 }
 
 int run_train(int argc, char** argv) {
+  StopRequests stops;             // first, as signals before it end the process by their default action
   std::signal(SIGPIPE, SIG_IGN);  // a closed stdout fails a write, but does not end the run
   std::signal(SIGXFSZ, SIG_IGN);  // neither does a limit on the size of files
   TrainOptions options;
   OptionSet set = train_option_set(options);
-  StopRequests stops;
   return run_on_ranks(set, argc, argv, [&](World& world) {
     Environment environment = this_environment();  // before the trainer binds this thread to a core
     environment.command_line.assign(argv, argv + argc);
@@ -63,7 +84,7 @@ int run_train(int argc, char** argv) {
       }
       return static_cast<int>(Category::stopped);
     }
-    check_save_model(world, options, set.config_read());
+    check_save_model(world, options, set);
     warn_of_missing_options(world, options.resume, set.config_read());
     return TrainingRun(world, options, stops, std::move(environment))();
   });

@@ -77,7 +77,8 @@ void visit(O& options, Visitor&& field) {
 /// The options of `lockstep train`, with their checks. `options` outlives it.
 OptionSet train_option_set(TrainOptions& options);
 
-/// Contents of options.cfg: `lockstep train --config` on it gives equal options for a new run.
+/// Contents of options.cfg: `lockstep train --config` on it gives equal options for a new run, but for
+/// --save-model.
 std::string train_config(const TrainOptions& options);
 
 }  // namespace lockstep

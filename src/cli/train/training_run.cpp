@@ -1,9 +1,11 @@
 #include "cli/train/training_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "cli/model/find_checkpoints.h"
@@ -21,8 +23,13 @@
 #include "core/version.h"
 #include "data/image/decoder.h"
 #include "lockstep/error.h"
+#include "lockstep/evaluation.h"
 #include "lockstep/models.h"
+#include "run/checkpoint/checkpoint.h"
+#include "run/checkpoint/checkpoint_folder.h"
+#include "train/checkpoints/checkpointer.h"
 #include "train/loop/stragglers.h"
+#include "train/run_description.h"
 
 namespace lockstep {
 namespace {
@@ -57,35 +64,64 @@ TrainerOptions trainer_options(const TrainOptions& options) {
   return training;
 }
 
-void warn_of_checkpoint(const CheckpointReport& checkpoint, bool continues) {
-  print_warning(checkpoint.remark);
-  if (checkpoint.failure.empty()) return;
-  print_warning(fmt::format("no checkpoint of step {}: {}{}", checkpoint.step, checkpoint.failure,
-                            continues ? "; the run continues" : ""));
+/// Whether `model` has these results. The epoch alone does not show which model it is: the run may have
+/// continued in another way from an earlier checkpoint.
+bool has_results(const ModelFile& model, const Facts& results) {
+  return std::ranges::all_of(results, [&](const auto& entry) {
+    const auto found = model.metadata().find(entry.first);
+    return found != model.metadata().end() && found->second == entry.second;
+  });
 }
 
-/// Copies the best model of a run to the new directory in which it continues, as a later epoch may not be
-/// better. Does nothing if that model is of an epoch after the checkpoint.
-void adopt_best(const RunPlace& place, const Trainer& trainer) {
-  const RunFolder before(run_of(place.checkpoint)), &now = place.folder;
-  if (before.path().empty() || file_kind(before.best()) != FileKind::file) return;
+/// The same for a file, which may be missing or damaged. Throws FileError if it cannot be read now.
+bool has_results(const std::filesystem::path& file, const Facts& results) {
+  if (file_kind(file) != FileKind::file) return false;
   try {
-    const ModelFile best = ModelFile::read(before.best());
-    const auto epoch = best.metadata().find("epoch");
-    if (epoch == best.metadata().end() || epoch->second != std::to_string(trainer.best().epoch)) return;
-    AtomicFile copy(now.best());
-    copy.write(read_file(before.best()));
-    copy.commit();
-  } catch (const Error& error) {
-    print_warning(fmt::format("{}; {} lacks the best model until an epoch is better", error.what(),
-                              now.path().string()));
+    return has_results(ModelFile::read(file), results);
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error&) {
+    return false;
   }
 }
 
-/// Options in which numbers replace values that follow from the training samples. Collective.
-TrainOptions resolved_by_data(const World& world, TrainOptions options, const Dataset& train) {
-  options.training = resolved_by_data(world, std::move(options.training), train);
-  return options;
+/// Checkpoint of step `step` in `folder` whose model has these results; none: there is none.
+std::optional<Checkpoint> find_checkpoint(const std::filesystem::path& folder, std::uint64_t step,
+                                          const Facts& results) {
+  for (const CheckpointEntry& entry : checkpoint_entries(folder)) {
+    if (entry.name.step != step || !is_checkpoint(entry.path)) continue;
+    try {
+      Checkpoint checkpoint = read_checkpoint(entry.path);
+      if (has_results(checkpoint.model, results)) return checkpoint;
+    } catch (const Error& error) {
+      print_warning(fmt::format("{}; it is not used", error.what()));
+    }
+  }
+  return std::nullopt;
+}
+
+/// Writes the model of a checkpoint as Trainer::save has written it at that step.
+void save_model(const Checkpoint& checkpoint, const Network& network, const std::filesystem::path& file) {
+  std::map<std::string, std::string> metadata = checkpoint.model.metadata();
+  metadata["digest"] = digest(network, results_of(checkpoint));
+  write_model_file(file, result_tensors(checkpoint), metadata);
+}
+
+/// Renames the models of a run to NAME.aside, as commands would take them for its results. Prints a warning
+/// with the `reason`.
+void set_models_aside(const RunFolder& run, const std::string& reason) {
+  std::vector<std::string> renamed;
+  for (const auto& model : {run.best(), run.final_model()}) {
+    if (file_kind(model) != FileKind::file) continue;
+    rename_folder(model, model.string() + CheckpointName::aside_ending);
+    renamed.push_back(model.filename().string());
+  }
+  const std::string action =
+      renamed.empty()
+          ? ""
+          : fmt::format("renamed {} to *{}, as ", fmt::join(renamed, " and "), CheckpointName::aside_ending);
+  print_warning(fmt::format("{}: {}{}; the run has no best model until an epoch is better",
+                            run.checkpoints().string(), action, reason));
 }
 
 /// `path` as it can be used from any folder. Links and ".." after them stay.
@@ -93,6 +129,41 @@ std::string from_any_folder(const std::string& path) {
   if (path.empty()) return path;
   const std::filesystem::path absolute = std::filesystem::absolute(path);
   return std::ranges::count(absolute, "..") > 0 ? absolute.string() : short_form(absolute).string();
+}
+
+/// Options in which the initial parameters of a run that continues from a checkpoint are those that
+/// options.cfg records, on rank 0. Collective. Throws Error(usage) on all ranks for another --init-from; with
+/// --resume auto, whose command began the run, prints a warning.
+TrainOptions with_recorded_start(const World& world, const RunPlace& place, TrainOptions options) {
+  world.agree([&] {
+    if (world.rank() != 0 || place.checkpoint.empty()) return;
+    const std::filesystem::path file = find_options(place.checkpoint);
+    if (file.empty()) return;  // the user has given the options again
+    const std::string given = from_any_folder(options.init_from);
+    options.init_from.clear();
+    options.load = {};
+    for (const ConfigEntry& entry : read_config(file.string())) {
+      if (entry.name == "init-from") options.init_from = from_any_folder(entry.value);
+      if (entry.name == "reset-head") from_text(entry.value, {}, options.load.reset_head);
+    }
+    if (given.empty() || given == options.init_from) return;
+    const std::string began = options.init_from.empty() ? "without it" : "with " + options.init_from;
+    if (options.resume == "auto") {
+      print_warning(fmt::format("{} {} has no effect on a run that continues; this run began {}",
+                                flag_of(&TrainOptions::init_from), given, began));
+      return;
+    }
+    throw Error(Category::usage,
+                fmt::format("has no effect on a run that continues: omit it; this run began {}", began),
+                "init-from");
+  });
+  return options;
+}
+
+/// Options in which numbers replace values that follow from the training samples. Collective.
+TrainOptions resolved_by_data(const World& world, TrainOptions options, const Dataset& train) {
+  options.training = resolved_by_data(world, std::move(options.training), train);
+  return options;
 }
 
 ModelFile read_initial_model(const std::string& path) {
@@ -119,10 +190,11 @@ DatasetOptions from_any_folder(DatasetOptions data) {
 }
 
 /// Options in which the automatic values that affect the result are replaced by those of this run, and paths
-/// of files that it reads by absolute ones.
+/// of files that it reads, and of the model that it saves, by absolute ones.
 TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
   options.data = from_any_folder(options.data);
   options.init_from = from_any_folder(options.init_from);
+  options.output.save_model = from_any_folder(options.output.save_model);
   if (names_network_file(options.model.name)) options.model.name = from_any_folder(options.model.name);
   options.training.batch.micro_batches = trainer.micro_batches();
   options.training.execution.device = trainer.device();
@@ -137,20 +209,21 @@ void make_run_folder(const TrainOptions& options, const RunPlace& place, const T
     const auto remarks = place.folder.cut_record(trainer.step(), trainer.epochs(), trainer.pass_until());
     for (const std::string& remark : remarks) print_warning(remark);
   }
-  if (!place.continues && !place.checkpoint.empty()) adopt_best(place, trainer);
   const std::string engines = trainer.engines();
   if (!engines.empty()) write_text_file(place.folder.plans(), engines);
 }
 
-/// Options that affect the result and are not the trainer's: those of the network and of the data. A network
-/// file is named without its folder, as its contents are compared.
+/// Options that affect the result and are not the trainer's: those of the network, of the data and, with some
+/// values of other options, of checkpoints. A network file is named without its folder, as its contents are
+/// compared.
 Facts result_options(const TrainOptions& options) {
   Facts facts;
   ModelOptions model = options.model;
   if (names_network_file(model.name)) model.name = std::filesystem::path(model.name).filename().string();
-  for (const auto& texts : {texts_of(model), texts_of(options.data)}) {
+  const std::vector<OptionText> all = texts_of(options);
+  for (const auto& texts : {texts_of(model), texts_of(options.data), texts_of(options.checkpoints)}) {
     for (const OptionText& text : texts) {
-      if (text.field.scope == Scope::result && has_effect(texts, text)) {
+      if (affects_result(all, text) && has_effect(texts, text)) {
         facts.emplace_back(text.field.name, text.value);
       }
     }
@@ -177,7 +250,7 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
       start_(start_command(environment.command_line)),
       place_(watched_run_place(world, options)),
       data_(open_data(world, options)),
-      options_(resolved_by_data(world, options, *data_.train)),
+      options_(resolved_by_data(world, with_recorded_start(world, place_, options), *data_.train)),
       network_(make_network(world, options, *data_.train)),
       trainer_(world, *network_, *data_.train, *data_.test, trainer_options(options_),
                data_.validation.get()),
@@ -231,8 +304,44 @@ std::string TrainingRun::environment_text(Environment environment) const {
   return environment_json(environment);
 }
 
+/// Makes best.safetensors the model of the best epoch up to the checkpoint from which the run continues, on
+/// rank 0: the file may be of a later epoch, or not exist yet.
+void TrainingRun::restore_best() const {
+  const RunFolder& run = place_.folder;
+  const BestEpoch best = trainer_.best();
+  const std::uint64_t step = trainer_.step();
+  const Facts results{
+      {"epoch", std::to_string(best.epoch)},
+      result_entry(data_.validation ? "validation" : "test", score_of(data_.test->task()), best.score)};
+  try {
+    if (has_results(run.best(), results)) return;
+    if (best.epoch == 0) {
+      const std::vector<CheckpointEntry> entries = checkpoint_entries(run.checkpoints());
+      if (!entries.empty() && entries.front().name.step > step) {  // the run goes back
+        return set_models_aside(run, fmt::format("no epoch is complete at step {}", step));
+      }
+      if (file_kind(run.best()) == FileKind::file) remove_folder(run.best());  // of an epoch that was cut
+      return;
+    }
+    const RunFolder source(run_of(place_.checkpoint));
+    if (!place_.continues && !source.path().empty() && has_results(source.best(), results)) {
+      AtomicFile copy(run.best());
+      copy.write(read_file(source.best()));
+      return copy.commit();
+    }
+    const std::uint64_t best_step = static_cast<std::uint64_t>(best.epoch) * trainer_.steps_per_epoch();
+    const auto checkpoint = find_checkpoint(folder_of(place_.checkpoint), best_step, results);
+    if (checkpoint) return save_model(*checkpoint, *network_, run.best());
+    set_models_aside(
+        run, fmt::format("no checkpoint of epoch {}, the best one up to step {}, is left", best.epoch, step));
+  } catch (const Error& error) {
+    print_warning(fmt::format("{}; {} may not be the best model until an epoch is better", error.what(),
+                              run.best().string()));
+  }
+}
+
 void TrainingRun::open_record(Environment environment) {
-  if (place_.keeps()) {  // before anything is created
+  if (place_.keeps()) {  // before checkpoints are created
     trainer_.check_checkpoint_space(place_.numbered ? place_.folder.path().parent_path()
                                                     : place_.folder.checkpoints());
   }
@@ -242,6 +351,7 @@ void TrainingRun::open_record(Environment environment) {
       make_folder(place_.folder.path());
       place_.lock(world_.host());
       make_run_folder(options_, place_, trainer_, environment_text(std::move(environment)));
+      if (!place_.checkpoint.empty()) restore_best();
     }
     if (leads()) report_start(place_, trainer_.step());
   });
@@ -287,8 +397,7 @@ void TrainingRun::observe() {
                [this](const CheckpointReport& checkpoint) { look_at(checkpoint); });
   const auto after_record = observer(
       [this](const EpochReport& epoch) {
-        if (!epoch.best || !place_.keeps()) return;
-        recorder_->attempt([&] { trainer_.save(place_.folder.best()); });
+        if (epoch.best && place_.keeps()) save_best();
       },
       [this](const NotFiniteReport& report) {
         report_not_finite(report, *data_.train, place_.folder, *recorder_);
@@ -334,10 +443,18 @@ int TrainingRun::operator()() {
   return 0;
 }
 
+void TrainingRun::save_best() {
+  const std::string file = place_.folder.best().string();
+  const bool saved = recorder_->attempt([&] { trainer_.save(file); }, file);
+  unsaved_best_ = saved ? std::nullopt : std::optional(trainer_.step());
+}
+
 /// Writes the results of the run, on rank 0. Models come first, as writing the record may fail.
 void TrainingRun::finish() {
   Recorder& recorder = *recorder_;
   const std::string& model = options_.output.save_model;
+  // Since then, the last checkpoint may have made room on a full disk.
+  if (unsaved_best_ == trainer_.step()) save_best();
   if (!model.empty()) recorder.attempt([&] { trainer_.save(model); });
   if (place_.keeps()) {
     recorder.attempt([&] { trainer_.save(place_.folder.final_model()); });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,10 +38,12 @@ class TrainingRun {
   bool leads() const { return world_.rank() == 0; }
   void restore();
   std::string environment_text(Environment environment) const;
+  void restore_best() const;
   void open_record(Environment environment);
   void observe();
   void check_place();
   void look_at(const CheckpointReport& checkpoint);
+  void save_best();
   void finish();
   int end_stopped();
 
@@ -55,6 +58,7 @@ class TrainingRun {
   std::vector<RankGroup> map_;
   DataWarnings warnings_;
   std::optional<Recorder> recorder_;
+  std::optional<std::uint64_t> unsaved_best_;  ///< step of the best model, if it could not be written
 };
 
 }  // namespace lockstep

@@ -128,7 +128,7 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
   CsvTable train = parse_csv_table(CsvFile(train_file).reader(), {.label_column = options.label_column,
                                                                   .drop_columns = options.drop_columns});
   std::optional<CsvTable> held_out;
-  if (holds_out) held_out = split_off_test_rows(train, test_fraction, options.task);
+  if (holds_out) held_out = split_off_test_rows(train, test_fraction, options.task, use);
   const TableEncoding encoding = fit_table_encoding(train);
   const auto read_part = [&](const std::filesystem::path& file) -> std::optional<EncodedTable> {
     if (file.empty()) return {};
@@ -199,7 +199,7 @@ std::unique_ptr<Dataset> make_csv_dataset(const TableEncoding& encoding, Encoded
   return std::make_unique<CsvDataset>(encoding, std::move(table), std::move(targets));
 }
 
-CsvTable split_off_test_rows(CsvTable& table, double fraction, Task task) {
+CsvTable split_off_test_rows(CsvTable& table, double fraction, Task task, DataUse use) {
   const auto without_rows = [&] {
     return CsvTable{.labels = {.file = table.labels.file,
                                .separator = table.labels.separator,
@@ -223,13 +223,14 @@ CsvTable split_off_test_rows(CsvTable& table, double fraction, Task task) {
     ++row;
   });
   if (test.rows() == 0) {
-    const bool all_differ = row > 1 && std::set(classes.begin(), classes.end()).size() == row;
+    const bool all_differ =
+        use == DataUse::training && row > 1 && std::set(classes.begin(), classes.end()).size() == row;
     throw Error(
         Category::data,
-        fmt::format(
-            "{}: a test fraction of {} of {} leaves none to test{}", table.labels.file, fraction,
-            counted(row, "row"),
-            all_differ ? ": each row has a class of its own; --task regression predicts numbers" : ""));
+        fmt::format("{}: a test fraction of {} of {} leaves none to test{}", table.labels.file, fraction,
+                    counted(row, "row"),
+                    all_differ ? ": each row has a class of its own; --task regression predicts numbers"
+                               : without_test_advice(use)));
   }
   table = std::move(train);
   return test;

@@ -7,6 +7,7 @@
 
 #include "data/files/csv_table.h"
 #include "data/files/table_encoding.h"
+#include "data/sets/parts.h"
 #include "data/sets/whole.h"
 #include "lockstep/dataset.h"
 
@@ -40,6 +41,7 @@ std::vector<std::unique_ptr<Dataset>> read_labelled_tables(const DatasetOptions&
 
 /// Moves `fraction` of the rows of each class, or for regression of all rows, to a second table
 /// (data/sets/held_out.h). Keys are hashes of the rows' numbers. Throws Error(data) if it would have no rows.
-CsvTable split_off_test_rows(CsvTable& table, double fraction, Task task = Task::classification);
+CsvTable split_off_test_rows(CsvTable& table, double fraction, Task task = Task::classification,
+                             DataUse use = DataUse::training);
 
 }  // namespace lockstep

@@ -57,6 +57,10 @@ double test_share(const std::filesystem::path& test, double fraction, DataUse us
               "test-fraction");
 }
 
+std::string without_test_advice(DataUse use) {
+  return use == DataUse::measuring ? "; --split all takes all samples" : "";
+}
+
 std::string origin_of_fraction(double fraction) { return fmt::format("test fraction {}", fraction); }
 
 void complete_parts(DatasetPair& pair, const DatasetOptions& options, DataUse use) {

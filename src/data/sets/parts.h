@@ -44,6 +44,9 @@ std::filesystem::path find_part(const std::filesystem::path& folder, Part part,
 /// (empty: there is none), 0. Throws Error(usage) for training with both.
 double test_share(const std::filesystem::path& test, double fraction, DataUse use);
 
+/// End of a message that a test fraction leaves no samples to test: advice for measuring, otherwise empty.
+std::string without_test_advice(DataUse use);
+
 /// Test origin of a pair whose test part was held out.
 std::string origin_of_fraction(double fraction);
 

@@ -163,9 +163,15 @@ CheckpointState check_checkpoint(const Path& path) {
   });
 }
 
-ModelFile results_of(const Checkpoint& checkpoint) {
+std::vector<NamedTensor> result_tensors(const Checkpoint& checkpoint) {
   std::vector<NamedTensor> tensors;
   for (const TensorInfo& tensor : checkpoint.model.tensors()) {
+    if (tensor.dtype == "I64") {  // a number of batches, of which there are no averages
+      const std::span<const std::byte> bytes = checkpoint.model.bytes(tensor);
+      tensors.push_back({tensor.name, tensor.shape,
+                         std::span(reinterpret_cast<const std::int64_t*>(bytes.data()),
+                                   bytes.size() / sizeof(std::int64_t))});
+    }
     if (tensor.dtype != "F32") continue;
     const std::string average = "average." + tensor.name;
     const bool averaged = std::ranges::find(checkpoint.optimizer.tensors(), average, &TensorInfo::name) !=
@@ -174,6 +180,11 @@ ModelFile results_of(const Checkpoint& checkpoint) {
                        averaged ? checkpoint.optimizer.floats(average, tensor.shape)
                                 : checkpoint.model.floats(tensor.name, tensor.shape)});
   }
+  return tensors;
+}
+
+ModelFile results_of(const Checkpoint& checkpoint) {
+  const std::vector<NamedTensor> tensors = result_tensors(checkpoint);
   std::vector<std::byte> bytes;
   write_model([&](std::span<const std::byte> more) { bytes.insert(bytes.end(), more.begin(), more.end()); },
               tensors, checkpoint.model.metadata());

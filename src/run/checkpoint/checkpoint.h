@@ -42,6 +42,9 @@ Checkpoint read_checkpoint(const std::filesystem::path& path);
 /// parsed: their hash shows that they are as written. Takes little memory. Throws as read_checkpoint does.
 CheckpointState check_checkpoint(const std::filesystem::path& path);
 
+/// Tensors of results_of, which refer to the checkpoint.
+std::vector<NamedTensor> result_tensors(const Checkpoint& checkpoint);
+
 /// Model of a checkpoint that is evaluated and saved: the averages or, if it has none, the parameters.
 ModelFile results_of(const Checkpoint& checkpoint);
 

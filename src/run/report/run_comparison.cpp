@@ -77,8 +77,12 @@ std::vector<Difference> compare_facts(const Facts& first, const Facts& second,
   return differences;
 }
 
-/// Whether both runs were to end at the same step, as far as options say.
+/// Whether both runs ended at the same step: their options say so, and none stopped early at another epoch.
 bool have_same_length(const RunRecord& first, const RunRecord& second) {
+  if (!first.epochs.empty() && !second.epochs.empty() &&
+      first.epochs.back().epoch != second.epochs.back().epoch) {
+    return false;
+  }
   for (const char* name : {"epochs", "max-steps"}) {
     const std::string* a = find_fact(first.options, name);
     const std::string* b = find_fact(second.options, name);

@@ -60,32 +60,6 @@ bool changes_learning_rate(const Run& run, const std::string& epochs, std::uint6
   return false;
 }
 
-/// Compares the options that affect the result with the checkpoint's. Returns a warning about those that
-/// differ, with `force`; empty: none. Throws Error(usage) about them without it.
-std::string compare_options(const Checkpoint& checkpoint, const CheckpointState& facts, const Run& run,
-                            bool force) {
-  std::vector<Difference> found = differences(checkpoint.state.options, facts.options);
-  std::erase_if(found, [&](const Difference& difference) {
-    if (difference.name == device_name) return true;  // part of the fingerprint
-    return difference.name == epochs_name &&
-           !changes_learning_rate(run, difference.saved, checkpoint.state.step);
-  });
-  if (found.empty()) return {};
-  std::vector<std::string> texts;
-  for (const auto& [name, saved, present] : found) {
-    texts.push_back(fmt::format("--{} was {} and is now {}", name, saved, present));
-  }
-  if (force) {
-    return fmt::format("the first {} were made with other options: {}",
-                       counted(checkpoint.state.step, "step"), fmt::join(texts, ", "));
-  }
-  throw Error(Category::usage,
-              fmt::format("{}: options that affect the result differ: {}; use the checkpoint's, or --force "
-                          "to continue with another result",
-                          checkpoint.folder.string(), fmt::join(texts, ", ")),
-              found.front().name);
-}
-
 /// Throws Error(usage) if the run would end before the checkpoint: its record would contain steps that it has
 /// not made.
 void check_length(const Checkpoint& checkpoint, const Run& run) {
@@ -106,12 +80,40 @@ void check_length(const Checkpoint& checkpoint, const Run& run) {
               epochs_name);
 }
 
+/// Compares the options that affect the result with the checkpoint's. Returns a warning about those that
+/// differ, with `force`; empty: none. Throws Error(usage) about them without it.
+std::string compare_options(const Checkpoint& checkpoint, const CheckpointState& facts, const Run& run,
+                            bool force) {
+  std::vector<Difference> found = differences(checkpoint.state.options, facts.options);
+  std::erase_if(found, [&](const Difference& difference) {
+    if (difference.name == device_name) return true;  // part of the fingerprint
+    return difference.name == epochs_name &&
+           !changes_learning_rate(run, difference.saved, checkpoint.state.step);
+  });
+  if (found.empty()) return {};
+  std::vector<std::string> texts;
+  for (const auto& [name, saved, present] : found) {
+    texts.push_back(fmt::format("--{} was {} and is now {}", name, saved, present));
+  }
+  if (force) {
+    return fmt::format("the first {} were made with other options: {}",
+                       counted(checkpoint.state.step, "step"), fmt::join(texts, ", "));
+  }
+  // --force does not help against a length that is refused. Other batches would make other numbers of steps.
+  if (found.size() == 1 && found.front().name == epochs_name) check_length(checkpoint, run);
+  throw Error(Category::usage,
+              fmt::format("{}: options that affect the result differ: {}; use the checkpoint's, or --force "
+                          "to continue with another result",
+                          checkpoint.folder.string(), fmt::join(texts, ", ")),
+              found.front().name);
+}
+
 /// Sentence about the part `name` of the identity, which is not that of the checkpoint's run. `folder`:
 /// --data-dir of that run; null: unknown.
 std::string describe_other(const std::string& name, const std::string* folder) {
   if (name == "network") {
-    return "the network is not that of the run: --model names another, its file has changed since, or the "
-           "shape or the classes of the data have";
+    return "the network is not that of the run: --model names another, its file has changed since (lockstep "
+           "inspect --json shows the run's), or the shape or the classes of the data have";
   }
   if (name.starts_with("decoded")) {
     return fmt::format(
@@ -231,13 +233,24 @@ void distribute(const Session& session, const Source& source) {
 
 static_assert(std::is_trivially_copyable_v<Progress>, "progress travels as bytes");
 
-Progress progress_of(const CheckpointState& saved) {
-  if (find_fact(saved.progress, "step") == nullptr)
-    throw Error(Category::data, "the checkpoint's state has no 'step'");
+Progress progress_of(const Checkpoint& checkpoint) {
+  const Facts& saved = checkpoint.state.progress;
+  const std::string file = CheckpointFolder{checkpoint.folder}.state().string();
+  if (find_fact(saved, "step") == nullptr)
+    throw Error(Category::data, fmt::format("{}: progress has no 'step'", file));
   Progress progress;
   visit(progress, [&](auto& value, const Field& field) {
-    const std::string* const text = find_fact(saved.progress, field.name);
-    if (text != nullptr) from_text(*text, field, value);  // else written before the field was added
+    const std::string* const text = find_fact(saved, field.name);
+    if (text == nullptr) return;  // written before the field was added
+    try {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, double>) {
+        value = parse_number(*text);  // may exceed the range of floats, to which from_text holds numbers
+      } else {
+        from_text(*text, field, value);
+      }
+    } catch (const Error& error) {
+      throw Error(Category::data, fmt::format("{}: progress: {}: {}", file, field.name, error.message()));
+    }
   });
   return progress;
 }
@@ -248,8 +261,10 @@ CheckpointState facts_of(const Session& session, const Run& run, const std::vect
   CheckpointState facts;
   const std::vector<OptionText> texts = texts_of(run.options);
   for (const OptionText& text : texts) {
-    const bool compared = text.field.scope == Scope::result || text.field.name == std::string(epochs_name);
-    if (compared && has_effect(texts, text)) facts.options.emplace_back(text.field.name, text.value);
+    const std::string name = text.field.name;
+    // The device is local if ranks have weights. Models then record that of rank 0, which writes them.
+    const bool recorded = affects_result(texts, text) || name == epochs_name || name == device_name;
+    if (recorded && has_effect(texts, text)) facts.options.emplace_back(text.field.name, text.value);
   }
   for (const auto& [name, value] : identity) facts.identity.emplace_back(name, value);
   const bool on_cpu = run.options.execution.device == DeviceKind::cpu;
@@ -291,7 +306,7 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
       state.evaluation = description_of(checkpoint->model).results;
     }
     parts = sources(state, run, checkpoint ? &*checkpoint : nullptr);
-    if (checkpoint) progress = progress_of(checkpoint->state);
+    if (checkpoint) progress = progress_of(*checkpoint);
   });
   const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(&progress, 1)));
   std::memcpy(&state.progress, bytes.data(), sizeof progress);

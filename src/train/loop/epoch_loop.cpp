@@ -89,7 +89,10 @@ bool EpochLoop::evaluate() {
   const double score = report.judged().score();
   // Until a step counts, the model has its first values, which are no result of the run.
   report.best = report.train.samples > 0 && (progress_.best.epoch == 0 || score > progress_.best.score);
-  if (report.best) progress_.best = {.epoch = report.epoch, .score = score};
+  // If the run is resumed with more steps, it must continue as if it had not been evaluated within an epoch.
+  progress_.cut_best = {};
+  BestEpoch& best = position().whole_epochs() ? progress_.best : progress_.cut_best;
+  if (report.best) best = {.epoch = report.epoch, .score = score};
   progress_.evaluated = progress_.step;
   parts_.state.evaluation = results_of(report);
   if (report.skipped_steps == 0 && position().whole_epochs()) progress_.rollbacks = 0;

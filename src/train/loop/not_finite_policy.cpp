@@ -21,6 +21,7 @@ constexpr int max_rollbacks = 10;
 }  // namespace
 
 void NotFinitePolicy::stop_or_skip() {
+  restored_step_.reset();
   const std::span<const StepOutcome> outcomes = parts_.steps.outcomes();
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (is_finite(outcomes[i])) {
@@ -37,8 +38,9 @@ void NotFinitePolicy::stop_or_skip(NotFiniteReport report) {
   parts_.report(report);
   if (report.handling == OnNan::skip) return;
   if (handling() == OnNan::stop) {
-    parts_.steps.check_finite(report.loss, "loss", report.step);
-    parts_.steps.check_finite(report.gradient_norm, "norm of the gradient", report.step);
+    const std::uint64_t updates = report.step - 1;
+    parts_.steps.check_finite(report.loss, "loss", report.step, updates);
+    parts_.steps.check_finite(report.gradient_norm, "norm of the gradient", report.step, updates);
   }
   parts_.session.world().agree([&] {  // all ranks know it, one prints it
     throw Error(Category::data,
@@ -71,13 +73,15 @@ void NotFinitePolicy::roll_back(NotFiniteReport report) {
                               "between: try a smaller learning rate",
                               report.step, report.what(), max_rollbacks));
     });
-    report.remark = parts_.checkpointer->roll_back(report.step, report.what());
+    // Without a step since, the parameters at fault are those of that checkpoint.
+    report.remark = parts_.checkpointer->roll_back(restored_step_.value_or(report.step), report.what());
   } catch (const Error&) {
     report.handling = OnNan::stop;
     parts_.report(report);
     throw;
   }
   replicas_.check_all();
+  restored_step_ = progress.step;
   report.back_to_step = progress.step;
   report.back_to_epoch = parts_.position().epochs();
   progress.rollbacks = rollbacks;
@@ -118,7 +122,7 @@ bool NotFinitePolicy::accept(const Evaluation& evaluation, const std::string& da
     }
     parts_.report(report);
   }
-  parts_.steps.check_finite(evaluation.loss, value.c_str(), step);
+  parts_.steps.check_finite(evaluation.loss, value.c_str(), step, step);
   return true;
 }
 

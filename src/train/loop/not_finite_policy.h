@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "train/loop/epoch_in_progress.h"
@@ -41,6 +43,8 @@ class NotFinitePolicy : public StepPolicy {
   const RunParts& parts_;
   EpochInProgress& epoch_;
   const ReplicaChecks& replicas_;
+  /// Step of the checkpoint to which the run has returned; none: it has made steps since.
+  std::optional<std::uint64_t> restored_step_;
 };
 
 }  // namespace lockstep

@@ -14,6 +14,11 @@ int RunPosition::epochs() const {
   return epoch() - 1 + (ended_within ? 1 : 0);
 }
 
+BestEpoch RunPosition::best() const {
+  const bool ends_within = done() && !stopped_early() && !whole_epochs();
+  return ends_within && progress_.cut_best.epoch != 0 ? progress_.cut_best : progress_.best;
+}
+
 std::uint64_t RunPosition::epoch_end() const {
   return std::min(epoch_begin() + run_.epoch.steps, total_steps());
 }

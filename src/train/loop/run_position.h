@@ -19,6 +19,8 @@ class RunPosition {
   bool stopped_early() const { return !all_steps_made() && no_better_epoch_for_long(); }
   /// Number of epochs whose steps are made and that are evaluated.
   int epochs() const;
+  /// The best epoch. One that max_steps cut counts only if the run ends there.
+  BestEpoch best() const;
 
   /// Whether the last step of an epoch was made, and the epoch is not evaluated.
   bool evaluation_due() const {

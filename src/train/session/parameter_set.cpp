@@ -25,8 +25,14 @@ std::string batch_count_beside(const Parameter& parameter) {
                                       : std::string();
 }
 
-/// Parameters of the layer that computes the logits or, if it has none, of the last layer before it that has
-/// some.
+bool holds(const ModelFile& file, const Parameter& parameter) {
+  return std::ranges::any_of(file.tensors(), [&](const TensorInfo& tensor) {
+    return tensor.name == parameter.name && tensor.dtype == "F32" && tensor.shape == parameter.shape;
+  });
+}
+
+}  // namespace
+
 std::vector<int> head_parameters(const Network& network) {
   const auto at = [&](int id) -> const Network::Layer& {
     return network.layers()[static_cast<std::size_t>(id)];
@@ -37,14 +43,6 @@ std::vector<int> head_parameters(const Network& network) {
   }
   return layer > 0 ? at(layer).parameters : std::vector<int>{};
 }
-
-bool holds(const ModelFile& file, const Parameter& parameter) {
-  return std::ranges::any_of(file.tensors(), [&](const TensorInfo& tensor) {
-    return tensor.name == parameter.name && tensor.dtype == "F32" && tensor.shape == parameter.shape;
-  });
-}
-
-}  // namespace
 
 void ParameterSet::check_names(const ModelFile& file) const {
   std::vector<std::string> names;

@@ -16,6 +16,10 @@ namespace lockstep {
 std::string digest_of(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
                       std::span<const float> arena);
 
+/// Numbers of the parameters of the layer that computes the logits or, if it has none, of the last layer
+/// before it that has some.
+std::vector<int> head_parameters(const Network& network);
+
 /// The parameters of a network in one arena, by name. Does not own the arena.
 class ParameterSet {
  public:

@@ -126,7 +126,7 @@ std::uint64_t key_of(const ImageList& list, const ImageList::File& file) {
 
 /// Moves `fraction` of the files of each class to a second list (data/sets/held_out.h). Keys are hashes of
 /// CLASS/NAME, without other folders.
-ImageList split_off_test_images(ImageList& list, double fraction) {
+ImageList split_off_test_images(ImageList& list, double fraction, DataUse use) {
   std::vector<int> labels;
   std::vector<std::uint64_t> keys;
   for (const ImageList::File& file : list.files) {
@@ -140,8 +140,9 @@ ImageList split_off_test_images(ImageList& list, double fraction) {
     (is_test[i] ? test.files : train).push_back(std::move(list.files[i]));
   }
   if (test.files.empty()) {
-    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} leaves none to test",
-                                            list.place(), fraction, counted(train.size(), "image")));
+    throw Error(Category::data,
+                fmt::format("{}: a test fraction of {} of {} leaves none to test{}", list.place(), fraction,
+                            counted(train.size(), "image"), without_test_advice(use)));
   }
   list.files = std::move(train);
   return test;
@@ -166,7 +167,7 @@ ImageParts list_image_parts(const std::filesystem::path& place, double test_frac
     parts.test = list(places.test, parts.train.classes);
     parts.test_origin = parts.test->place();
   } else if (test_fraction > 0.0) {
-    parts.test = split_off_test_images(parts.train, test_fraction);
+    parts.test = split_off_test_images(parts.train, test_fraction, use);
     parts.test_origin = origin_of_fraction(test_fraction);
   }
   return parts;

@@ -233,7 +233,7 @@ class LabelledTree {
 };
 
 /// Moves the share `fraction` of the training samples to the test samples.
-void split_off_test_samples(LabelledTree& tree, const LabelTable& table, double fraction) {
+void split_off_test_samples(LabelledTree& tree, const LabelTable& table, double fraction, DataUse use) {
   const std::size_t count = table.labels.size();
   Samples all = std::exchange(tree.samples_of(Part::train), {});
   std::vector<std::uint64_t> keys;
@@ -244,8 +244,9 @@ void split_off_test_samples(LabelledTree& tree, const LabelTable& table, double 
         .append(all.images[i], std::span(all.targets).subspan(i * count, count));
   }
   if (tree.samples_of(Part::test).images.empty()) {
-    throw Error(Category::data, fmt::format("{}: a test fraction of {} of {} images leaves none to test",
-                                            table.file, fraction, all.images.size()));
+    throw Error(Category::data,
+                fmt::format("{}: a test fraction of {} of {} images leaves none to test{}", table.file,
+                            fraction, all.images.size(), without_test_advice(use)));
   }
 }
 
@@ -307,7 +308,7 @@ DatasetPair open_labelled_images(const DatasetOptions& options, DataUse use) {
     tree.add(read_label_table(CsvFile(other).reader(), options.drop_columns, &table), part);
   }
   tree.check_all_have_rows(places.tables ? "the tables in " + options.labels : table.file);
-  if (places.test_fraction > 0.0) split_off_test_samples(tree, table, places.test_fraction);
+  if (places.test_fraction > 0.0) split_off_test_samples(tree, table, places.test_fraction, use);
   const Shape shape{options.channels, options.image_size, options.image_size};
   const auto make = [&](Part part, const Path& place) {
     return tree.make(part, place.string(), table.labels, shape);
