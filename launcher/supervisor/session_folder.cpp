@@ -18,20 +18,15 @@
 namespace lockstep::launcher {
 namespace {
 
-/// Checks the folder of this host's and user's sessions, if there is one. Open MPI 4 names it by the first
-/// label of the host's name, or by all of it (orte_keep_fqdn_hostnames).
-void check_owner(const std::string& folder) {
-  const std::string host = host_name();
-  for (const std::string& name : {host, host.substr(0, host.find('.'))}) {
-    const std::string path = folder + "/ompi." + name + "." + std::to_string(geteuid());
-    struct stat status {};
-    if (stat(path.c_str(), &status) != 0) continue;
-    const bool is_folder = S_ISDIR(status.st_mode);
-    if (is_folder && (status.st_uid == geteuid() || access(path.c_str(), W_OK | X_OK) == 0)) continue;
-    const std::string why = is_folder ? "belongs to user " + std::to_string(status.st_uid) : "is no folder";
-    throw Error(Category::resource, "mpirun needs " + path + " for its session, but it " + why +
-                                        "; remove it, or set TMPDIR to another folder");
-  }
+/// Throws Error(resource) if `path`, mpirun's folder for sessions of this user, is not this user's.
+void check_owner(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return;
+  const bool is_folder = S_ISDIR(status.st_mode);
+  if (is_folder && (status.st_uid == geteuid() || access(path.c_str(), W_OK | X_OK) == 0)) return;
+  const std::string why = is_folder ? "belongs to user " + std::to_string(status.st_uid) : "is no folder";
+  throw Error(Category::resource, "mpirun needs " + path + " for its session, but it " + why +
+                                      "; remove it, or set TMPDIR to another folder");
 }
 
 }  // namespace
@@ -51,7 +46,11 @@ void check_session_folder(const MpirunOptions& options) {
                     "; in a container, add --tmpfs=/tmp; elsewhere, set TMPDIR to another folder");
   }
   rmdir(name.c_str());
-  check_owner(folder);
+  // Open MPI 4 names its folder by the first label of the host's name, or by all of it
+  // (orte_keep_fqdn_hostnames).
+  const std::string host = host_name(), user = std::to_string(geteuid());
+  check_owner(folder + "/ompi." + host + "." + user);
+  check_owner(folder + "/ompi." + host.substr(0, host.find('.')) + "." + user);
   // Two files of 4 MiB and some smaller ones (Open MPI 4.1 with 1 to 8 ranks). If they do not fit, ranks fail
   // or hang.
   constexpr std::uintmax_t mebibyte = 1024 * 1024, needed = 9 * mebibyte;

@@ -35,13 +35,13 @@ bool is_own_folder(const struct stat& status) {
   return status.st_uid == geteuid() && S_ISDIR(status.st_mode);
 }
 
-FileDescriptor open_folder(const std::filesystem::path& path) {
+FileDescriptor open_segments(const std::filesystem::path& path) {
   return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
 /// Removes a SegmentFolder that no process uses. Nothing but segments: the name is no proof.
 void remove_unused_segments(const std::filesystem::path& path) {
-  const FileDescriptor folder = open_folder(path);
+  const FileDescriptor folder = open_segments(path);
   if (folder.get() < 0 || flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
@@ -146,7 +146,7 @@ SegmentFolder::SegmentFolder(const std::string& job)
     : path_(std::filesystem::path("/dev/shm") / file_name(job, segments_end)) {
   for (int attempt = 0; attempt < 100; ++attempt) {
     if (mkdir(path_.c_str(), S_IRWXU) != 0 && errno != EEXIST) break;
-    folder_ = open_folder(path_);
+    folder_ = open_segments(path_);
     struct stat status {};
     const bool locked = folder_.get() >= 0 && flock(folder_.get(), LOCK_SH) == 0;
     if (locked && fstat(folder_.get(), &status) == 0 && is_own_folder(status) && status.st_nlink > 0) return;

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-JsonValue json_of(const CollectiveCall& call) {
+JsonValue json_of_call(const CollectiveCall& call) {
   JsonValue json{{"collective", name_of(call.kind)}};
   if (call.number > 0) {
     json["ranks"] = call.group == Group::host ? "host" : "all";
@@ -23,12 +23,12 @@ JsonValue json_of(const CollectiveCall& call) {
   return json;
 }
 
-JsonValue json_of(const Activity& activity, std::int64_t now) {
+JsonValue json_of_activity(const Activity& activity, std::int64_t now) {
   JsonValue json{{"seconds_ago", 1e-9 * static_cast<double>(now - activity.time)},
                  {"stage", name_of(activity.stage)},
                  {"step", activity.step},
                  {"waits", activity.waits}};
-  if (activity.call.kind != Collective::none) json.update(json_of(activity.call));
+  if (activity.call.kind != Collective::none) json.update(json_of_call(activity.call));
   return json;
 }
 
@@ -40,7 +40,7 @@ const char* state_of(const RankState& state) {
   return state.now.waits ? "waits" : "works";
 }
 
-JsonValue json_of(const FailureReport& report, std::size_t rank) {
+JsonValue json_of_rank(const FailureReport& report, std::size_t rank) {
   const RankState& state = report.table.ranks[rank];
   JsonValue json{{"rank", report.table.number_of(rank)},
                  {"host", report.table.hosts[report.table.host_of(rank)]},
@@ -51,16 +51,16 @@ JsonValue json_of(const FailureReport& report, std::size_t rank) {
                  {"waited_seconds", state.waited},
                  {"usual_step_seconds", state.usual_step},
                  {"silent_seconds", state.silent}};
-  if (state.now.call.kind != Collective::none) json["last"] = json_of(state.now.call);
+  if (state.now.call.kind != Collective::none) json["last"] = json_of_call(state.now.call);
   JsonValue recent = JsonValue::array();
   const std::size_t local = rank - report.first;
   if (rank >= report.first && local < report.slots.size() && report.slots[local] >= 0) {
     const std::int64_t now = coarse_time();
     for (const Activity& activity : report.memory.rank(report.slots[local]).ring.history()) {
-      recent.push_back(json_of(activity, now));
+      recent.push_back(json_of_activity(activity, now));
     }
   } else {
-    for (const CollectiveCall& call : state.recent()) recent.push_back(json_of(call));
+    for (const CollectiveCall& call : state.recent()) recent.push_back(json_of_call(call));
   }
   json["recent"] = std::move(recent);
   return json;
@@ -75,7 +75,8 @@ std::string text_of(const FailureReport& report) {
                  {"limit_seconds", report.limits.usual},
                  {"patient_limit_seconds", report.limits.patient}};
   JsonValue ranks = JsonValue::array();
-  for (std::size_t rank = 0; rank < report.table.ranks.size(); ++rank) ranks.push_back(json_of(report, rank));
+  for (std::size_t rank = 0; rank < report.table.ranks.size(); ++rank)
+    ranks.push_back(json_of_rank(report, rank));
   json["ranks"] = std::move(ranks);
   return json_text(json, 2) + "\n";
 }

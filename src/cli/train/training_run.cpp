@@ -1,15 +1,14 @@
 #include "cli/train/training_run.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <utility>
 
 #include "cli/model/find_checkpoints.h"
 #include "cli/options/flag.h"
+#include "cli/train/best_model.h"
 #include "cli/train/not_finite.h"
 #include "cli/train/run_messages.h"
 #include "comm/world/agreed.h"
@@ -23,13 +22,9 @@
 #include "core/version.h"
 #include "data/image/decoder.h"
 #include "lockstep/error.h"
-#include "lockstep/evaluation.h"
 #include "lockstep/models.h"
-#include "run/checkpoint/checkpoint.h"
-#include "run/checkpoint/checkpoint_folder.h"
 #include "train/checkpoints/checkpointer.h"
 #include "train/loop/stragglers.h"
-#include "train/run_description.h"
 
 namespace lockstep {
 namespace {
@@ -62,66 +57,6 @@ TrainerOptions trainer_options(const TrainOptions& options) {
     training.execution.steps_at_once = static_cast<std::uint64_t>(options.output.log_interval);
   }
   return training;
-}
-
-/// Whether `model` has these results. The epoch alone does not show which model it is: the run may have
-/// continued in another way from an earlier checkpoint.
-bool has_results(const ModelFile& model, const Facts& results) {
-  return std::ranges::all_of(results, [&](const auto& entry) {
-    const auto found = model.metadata().find(entry.first);
-    return found != model.metadata().end() && found->second == entry.second;
-  });
-}
-
-/// The same for a file, which may be missing or damaged. Throws FileError if it cannot be read now.
-bool has_results(const std::filesystem::path& file, const Facts& results) {
-  if (file_kind(file) != FileKind::file) return false;
-  try {
-    return has_results(ModelFile::read(file), results);
-  } catch (const FileError&) {
-    throw;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-/// Checkpoint of step `step` in `folder` whose model has these results; none: there is none.
-std::optional<Checkpoint> find_checkpoint(const std::filesystem::path& folder, std::uint64_t step,
-                                          const Facts& results) {
-  for (const CheckpointEntry& entry : checkpoint_entries(folder)) {
-    if (entry.name.step != step || !is_checkpoint(entry.path)) continue;
-    try {
-      Checkpoint checkpoint = read_checkpoint(entry.path);
-      if (has_results(checkpoint.model, results)) return checkpoint;
-    } catch (const Error& error) {
-      print_warning(fmt::format("{}; it is not used", error.what()));
-    }
-  }
-  return std::nullopt;
-}
-
-/// Writes the model of a checkpoint as Trainer::save has written it at that step.
-void save_model(const Checkpoint& checkpoint, const Network& network, const std::filesystem::path& file) {
-  std::map<std::string, std::string> metadata = checkpoint.model.metadata();
-  metadata["digest"] = digest(network, results_of(checkpoint));
-  write_model_file(file, result_tensors(checkpoint), metadata);
-}
-
-/// Renames the models of a run to NAME.aside, as commands would take them for its results. Prints a warning
-/// with the `reason`.
-void set_models_aside(const RunFolder& run, const std::string& reason) {
-  std::vector<std::string> renamed;
-  for (const auto& model : {run.best(), run.final_model()}) {
-    if (file_kind(model) != FileKind::file) continue;
-    rename_folder(model, model.string() + CheckpointName::aside_ending);
-    renamed.push_back(model.filename().string());
-  }
-  const std::string action =
-      renamed.empty()
-          ? ""
-          : fmt::format("renamed {} to *{}, as ", fmt::join(renamed, " and "), CheckpointName::aside_ending);
-  print_warning(fmt::format("{}: {}{}; the run has no best model until an epoch is better",
-                            run.checkpoints().string(), action, reason));
 }
 
 /// `path` as it can be used from any folder. Links and ".." after them stay.
@@ -304,42 +239,6 @@ std::string TrainingRun::environment_text(Environment environment) const {
   return environment_json(environment);
 }
 
-/// Makes best.safetensors the model of the best epoch up to the checkpoint from which the run continues, on
-/// rank 0: the file may be of a later epoch, or not exist yet.
-void TrainingRun::restore_best() const {
-  const RunFolder& run = place_.folder;
-  const BestEpoch best = trainer_.best();
-  const std::uint64_t step = trainer_.step();
-  const Facts results{
-      {"epoch", std::to_string(best.epoch)},
-      result_entry(data_.validation ? "validation" : "test", score_of(data_.test->task()), best.score)};
-  try {
-    if (has_results(run.best(), results)) return;
-    if (best.epoch == 0) {
-      const std::vector<CheckpointEntry> entries = checkpoint_entries(run.checkpoints());
-      if (!entries.empty() && entries.front().name.step > step) {  // the run goes back
-        return set_models_aside(run, fmt::format("no epoch is complete at step {}", step));
-      }
-      if (file_kind(run.best()) == FileKind::file) remove_folder(run.best());  // of an epoch that was cut
-      return;
-    }
-    const RunFolder source(run_of(place_.checkpoint));
-    if (!place_.continues && !source.path().empty() && has_results(source.best(), results)) {
-      AtomicFile copy(run.best());
-      copy.write(read_file(source.best()));
-      return copy.commit();
-    }
-    const std::uint64_t best_step = static_cast<std::uint64_t>(best.epoch) * trainer_.steps_per_epoch();
-    const auto checkpoint = find_checkpoint(folder_of(place_.checkpoint), best_step, results);
-    if (checkpoint) return save_model(*checkpoint, *network_, run.best());
-    set_models_aside(
-        run, fmt::format("no checkpoint of epoch {}, the best one up to step {}, is left", best.epoch, step));
-  } catch (const Error& error) {
-    print_warning(fmt::format("{}; {} may not be the best model until an epoch is better", error.what(),
-                              run.best().string()));
-  }
-}
-
 void TrainingRun::open_record(Environment environment) {
   if (place_.keeps()) {  // before checkpoints are created
     trainer_.check_checkpoint_space(place_.numbered ? place_.folder.path().parent_path()
@@ -351,7 +250,7 @@ void TrainingRun::open_record(Environment environment) {
       make_folder(place_.folder.path());
       place_.lock(world_.host());
       make_run_folder(options_, place_, trainer_, environment_text(std::move(environment)));
-      if (!place_.checkpoint.empty()) restore_best();
+      if (!place_.checkpoint.empty()) restore_best_model(place_, trainer_, *network_, data_);
     }
     if (leads()) report_start(place_, trainer_.step());
   });

@@ -38,7 +38,6 @@ class TrainingRun {
   bool leads() const { return world_.rank() == 0; }
   void restore();
   std::string environment_text(Environment environment) const;
-  void restore_best() const;
   void open_record(Environment environment);
   void observe();
   void check_place();
