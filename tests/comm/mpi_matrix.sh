@@ -32,7 +32,8 @@ digest() { # RANKS
   [[ $1 -eq 0 ]] || start=("mpiexec.$name" -n "$1")
   [[ $name != openmpi ]] || start+=(--oversubscribe --bind-to none)
   "${start[@]}" "$build/lockstep" train --dataset synthetic --synthetic-shape 1x28x28 --samples 512 --model lenet \
-    --batch-size 64 --epochs 2 --device cpu --threads 1 --run-dir none --quiet | grep -o 'xxh3:[0-9a-f]*'
+    --batch-size 64 --epochs 2 --device cpu --threads 1 --run-dir none --quiet 2>>"$build.log" |
+    grep -o 'xxh3:[0-9a-f]*'
 }
 
 # Prints nothing if all is as it should be.
