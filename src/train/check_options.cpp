@@ -57,7 +57,7 @@ std::string describe(Shape shape, int outputs, Task task) {
                      counted(outputs, what), task == Task::regression ? " to predict" : "");
 }
 
-/// Why the task has no such label or targets as those of sample `id`; empty: it has.
+/// What is wrong with the label or the targets of sample `id` for the task of the data set; empty: nothing.
 std::string fault_of_target(const Dataset& dataset, std::uint64_t id) {
   const int classes = dataset.classes();
   if (dataset.task() == Task::classification) {

@@ -85,7 +85,7 @@ std::string own_rank(int rank) {
 
 TEST(WatchTest, ARankOfTheSameHostThatDoesNotStartIsNamed) { expect_warnings_and_end(2, own_rank(1), ""); }
 
-/// The ranks of this host wait for those of another one, as MPI does.
+/// Once all ranks of this host have started, they wait for those of other hosts.
 TEST(WatchTest, OtherHostsAreNamedAfterAnOwnRankThatWasLate) {
   expect_warnings_and_end(4, own_rank(3), other_hosts);
 }

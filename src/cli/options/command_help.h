@@ -30,7 +30,7 @@ struct CommandHelp {
   std::string prologue = {};  ///< text before the options, for example examples; may be empty
   std::string epilogue = {};  ///< text after the options; may be empty
   std::vector<Argument> arguments = {};
-  std::vector<Option> options = {};  ///< those of a group together; --help is the last
+  std::vector<Option> options = {};  ///< of one group after the other; --help comes last
 };
 
 /// Text of --help, in lines of up to 100 columns.

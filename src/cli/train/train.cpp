@@ -22,7 +22,7 @@
 namespace lockstep {
 namespace {
 
-/// Whether `config` is the options.cfg of another run than the one of `options`.
+/// Whether `config` is the options.cfg of a run, but not of the run that `options` begin or continue.
 bool is_of_other_run(const std::filesystem::path& config, const TrainOptions& options) {
   const RunFolder run(folder_of(config));
   if (config.filename() != run.options().filename() || file_kind(run.environment()) != FileKind::file) {

@@ -148,8 +148,8 @@ void make_run_folder(const TrainOptions& options, const RunPlace& place, const T
   if (!engines.empty()) write_text_file(place.folder.plans(), engines);
 }
 
-/// Options that affect the result and are not the trainer's: those of the network, of the data and, with some
-/// values of other options, of checkpoints. A network file is named without its folder, as its contents are
+/// Options outside of the trainer that affect the result: those of the network and of the data, and, with
+/// --on-nan rollback, those of checkpoints. A network file is named without its folder, as its contents are
 /// compared.
 Facts result_options(const TrainOptions& options) {
   Facts facts;

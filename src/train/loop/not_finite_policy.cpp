@@ -73,7 +73,8 @@ void NotFinitePolicy::roll_back(NotFiniteReport report) {
                               "between: try a smaller learning rate",
                               report.step, report.what(), max_rollbacks));
     });
-    // Without a step since, the parameters at fault are those of that checkpoint.
+    // If no step was made since the last return, the parameters of that checkpoint are at fault: an earlier
+    // one is needed.
     report.remark = parts_.checkpointer->roll_back(restored_step_.value_or(report.step), report.what());
   } catch (const Error&) {
     report.handling = OnNan::stop;
