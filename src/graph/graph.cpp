@@ -62,7 +62,9 @@ std::vector<Shape> crop_each(const Network& network) {
     if (shapes[i].channels == 0) {
       continue;
     }
-    if (reads_of(layers[i].operation) == Reads::same_of_all) {
+    // Adaptive pooling divides its input by the number of its outputs: it computes all of them.
+    const Reads reads = reads_of(layers[i].operation);
+    if (reads == Reads::same_of_all || (reads == Reads::all && !layers[i].inputs.empty())) {
       shapes[i] = layers[i].shape;
     }
     for (const int input : layers[i].inputs) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/operations.h"
+#include "lockstep/network.h"
 #include "ops/plan.h"
 
 namespace lockstep::test {
@@ -29,6 +30,15 @@ struct OpCase {
     return sizes;
   }
 };
+/// Adds the operation to a network, with a convolution of the input for each input after the first.
+inline Value add_to(Network& network, const OpCase& op_case) {
+  std::vector<Value> inputs{network.input()};
+  for (std::size_t k = 1; k < inputs_of(op_case.node.operation).max; ++k) {
+    const int channels = op_case.inputs[k].channels;
+    if (channels > 0) inputs.push_back(conv2d(network.input(), {.channels = channels}));
+  }
+  return network.add(op_case.node.operation, inputs);
+}
 inline void PrintTo(const OpCase& op_case, std::ostream* stream) { *stream << op_case.name; }
 
 struct ConvCase {

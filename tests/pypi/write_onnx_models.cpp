@@ -81,15 +81,9 @@ void write_models(const std::filesystem::path& folder, const std::string& name, 
                .metadata = {{"classes", "[\"cat\"]"}}});
 }
 
-/// A network of one layer, and of convolutions for the inputs after the first.
 void write_case(const std::filesystem::path& folder, const OpCase& op_case) {
   Network network(op_case.inputs[0]);
-  std::vector<Value> inputs{network.input()};
-  for (std::size_t k = 1; k < inputs_of(op_case.node.operation).max; ++k) {
-    const int channels = op_case.inputs[k].channels;
-    if (channels > 0) inputs.push_back(conv2d(network.input(), {.channels = channels}));
-  }
-  const Value x = network.add(op_case.node.operation, inputs);
+  const Value x = add_to(network, op_case);
   network.output(x.shape() == Shape{x.shape().channels, 1, 1} ? x : flatten(x));
   write_models(folder, "case-" + op_case.name, network, op_case.range);
 }
