@@ -223,6 +223,9 @@ Job Run::make_job(const std::string& secret) const {
   if (!variables.contains("HOME") && getpwuid(geteuid()) == nullptr) variables["HOME"] = "/";
   variables.emplace("HWLOC_HIDE_ERRORS", "2");  // mpirun's hwloc prints a line where /sys is missing
   if (is_silent()) variables.emplace(std::string("OMPI_MCA_") + quiet, "1");
+  if (!chooses_session_folder(arguments_.mpirun)) {
+    variables["OMPI_MCA_orte_local_tmpdir_base"] = session_folder(job.name, job.places);
+  }
   if (machine_.root) {
     variables["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
     variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";

@@ -21,31 +21,20 @@ make_work
 
 child_of() { pgrep -P "$1" | head -n 1 || true; } # process
 
-# Prints the pattern of the names of Open MPI's segments: they contain the upper half of a number that mpirun writes.
-pattern_of_segments() {
-  local file number
-  for file in "$TMPDIR"/ompi.*/pid.*/contact.txt; do
-    if read -r number 2>/dev/null <"$file"; then printf '*.%x????.*' $((${number%%.*} >> 16)); fi
-  done
-}
-
-segments() { # pattern, job: prints what they have in /dev/shm
+files_of() { # job: prints its files in /dev/shm
   local name
-  for name in /dev/shm/*; do
-    # shellcheck disable=SC2254  # a pattern
-    case ${name##*/} in
-      ${1:-none} | lockstep-*"${2:-none}"*) printf '%s ' "$name" ;;
-    esac
+  for name in /dev/shm/lockstep-*"${1:-none}"*; do
+    if [[ -e $name ]]; then printf '%s ' "$name"; fi
   done
 }
 
-left() { # pattern, job: prints what is left of them
+left() { # job: prints what is left of it
   marked_processes "$mark"
   find "$TMPDIR" -mindepth 1 2>/dev/null
-  segments "$1" "$2"
+  files_of "$1"
 }
 is_clean() {
-  rest=$(left "$pattern" "$job_name")
+  rest=$(left "$job_name")
   [[ -z $rest ]]
 }
 
@@ -63,7 +52,6 @@ for ((run = 1; run <= times; run++)); do
   names=(lockstep-run mpirun guardian)
   choice=$((RANDOM % 3))
   if [[ -z ${victims[choice]} ]]; then choice=0; fi
-  pattern=$(pattern_of_segments)
   job_name=$(tr '\0' '\n' 2>/dev/null <"/proc/${mpirun:-none}/environ" | sed -n 's/^LOCKSTEP_JOB=//p') || job_name=
   kill -9 "${victims[choice]}" 2>/dev/null || true
   began=$(now)
@@ -73,7 +61,7 @@ for ((run = 1; run <= times; run++)); do
     printf 'run %d, seed %d: %s killed after %d ms: left: %s\n' "$run" "$seed" "${names[choice]}" "$delay" "$rest"
     for process in $(marked_processes "$mark"); do kill -9 "$process" 2>/dev/null || true; done
     # shellcheck disable=SC2046  # a list
-    rm -rf "$TMPDIR" $(segments "$pattern" "$job_name") && mkdir "$TMPDIR"
+    rm -rf "$TMPDIR" $(files_of "$job_name") && mkdir "$TMPDIR"
   fi
 done
 printf '%d of %d: no process and no file left\n' "$clean" "$times"

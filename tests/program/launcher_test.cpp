@@ -177,27 +177,13 @@ TEST_F(StandIns, TheFolderForTemporaryFilesIsCheckedUnlessSessionsHaveAnother) {
   const Words start{"-np", "2", "train"};
   const std::string other = folder_.string();
   EXPECT_EQ(launch(start, {"TMPDIR=/nowhere"}).status, 4);
-  for (const char* variable : {"OMPI_MCA_orte_tmpdir_base", "PRTE_MCA_prte_tmpdir_base"}) {
+  for (const char* variable :
+       {"OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_orte_local_tmpdir_base", "PRTE_MCA_prte_tmpdir_base"}) {
     EXPECT_EQ(launch(start, {"TMPDIR=/nowhere", std::string(variable) + "=" + other}).status, 0) << variable;
   }
   for (const char* parameter : {"orte_tmpdir_base", "prte_tmpdir_base"}) {
     EXPECT_EQ(launch(Words{"--mca", parameter, other} + start, {"TMPDIR=/nowhere"}).status, 0) << parameter;
   }
-}
-
-TEST_F(StandIns, TheFolderOfSessionsMustBeThisUsers) {
-  const TemporaryFolder temporary;
-  const std::string name = "ompi." + host_name() + "." + std::to_string(geteuid());
-  const std::filesystem::path sessions = temporary.write(name, "x");
-  const Words environment = {"TMPDIR=" + temporary.string()};
-  const Outcome outcome = launch({"-np", "2", "train"}, environment);
-  EXPECT_EQ(outcome.status, 4);
-  EXPECT_EQ(outcome.err, "lockstep-run: error: mpirun needs " + sessions.string() +
-                             " for its session, but it is no folder; remove it, or set TMPDIR to another "
-                             "folder\n");
-  std::filesystem::remove(sessions);
-  std::filesystem::create_directory(sessions);
-  EXPECT_EQ(launch({"-np", "2", "train"}, environment).status, 0);
 }
 
 /// Open MPI's mpirun may hang when its only rank is killed in start-up. After ranks that have ended by
@@ -417,13 +403,16 @@ TEST(LockstepRun, AKillBeforeTheFirstCheckpointAdvisesACommandThatWorks) {
   EXPECT_EQ(again.status, 0) << again.err;
 }
 
-/// In /dev/shm itself, jobs in containers with the same host name and PIDs would have the same segments.
-TEST(LockstepRun, MpiKeepsItsSegmentsInAFolderOfTheJob) {
-  if (!LOCKSTEP_OPEN_MPI_4) GTEST_SKIP() << "Open MPI 5 may keep no segments";
-  const TemporaryFolder folder;
+/// In /dev/shm itself, jobs in containers with the same host name and PIDs would have the same segments. In
+/// the temporary folder, an mpirun that ends would remove the parent of the session that another one begins.
+TEST(LockstepRun, MpiKeepsItsFilesInFoldersOfTheJob) {
+  if (!LOCKSTEP_OPEN_MPI_4)
+    GTEST_SKIP() << "Open MPI 5 may keep no segments, and names its sessions otherwise";
+  const TemporaryFolder folder, temporary;
   Started started(
       words("{} -np 2 train --dataset synthetic --samples 640 --model mlp:8 --epochs 100000 --run-dir {}",
-            LOCKSTEP_RUN, folder / "run"));
+            LOCKSTEP_RUN, folder / "run"),
+      {"TMPDIR=" + temporary.string()});
   started.await_line("epoch ");
   const std::vector<pid_t> ranks = started.processes_of(LOCKSTEP_PROGRAM);
   ASSERT_EQ(ranks.size(), 2U);
@@ -435,9 +424,11 @@ TEST(LockstepRun, MpiKeepsItsSegmentsInAFolderOfTheJob) {
   const std::filesystem::path segments = "/dev/shm/lockstep-" + job + "-mpi-segments";
   ASSERT_TRUE(std::filesystem::exists(segments));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(segments), {}), 2);
+  EXPECT_EQ(temporary.names(), (std::vector<std::string>{"lockstep-" + job + "-mpirun"}));
   kill(started.process(), SIGTERM);
   EXPECT_EQ(started.wait().status, 75);
   EXPECT_FALSE(std::filesystem::exists(segments));
+  EXPECT_TRUE(temporary.names().empty());
 }
 
 TEST(LockstepRun, ARankThatIsKilledChangesNoBit) {

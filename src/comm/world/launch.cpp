@@ -67,6 +67,8 @@ Launch read_launch(const Lookup& lookup) {
 void set_start_options(const Launch& launch) {
   constexpr int keep = 0;
   setenv("HWLOC_HIDE_ERRORS", "2", keep);
+  // mpirun of Open MPI 4.1 passes its own folder on as the other parameter too; ranks refuse to have both.
+  if (std::getenv("OMPI_MCA_orte_tmpdir_base") != nullptr) unsetenv("OMPI_MCA_orte_local_tmpdir_base");
   if (launch.one_host) {
     setenv("OMPI_MCA_pml", "ob1", keep);
     // Open MPI 5 would ask the routing table, by which some hosts cannot reach themselves, and say so.
