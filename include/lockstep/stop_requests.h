@@ -25,8 +25,9 @@ class World;
 /// SIGTERM, SIGINT, SIGHUP (the terminal was closed), SIGXCPU (a limit on processor time) and SIGUSR1 stop
 /// the run on all ranks, also if they reach one rank only; SIGUSR2 asks for a checkpoint. Until
 /// wait_for_boundaries, there is nothing to save, and signals that stop end this process within 0.6 s with
-/// status 75 (Category::stopped). Later, a second SIGINT ends it by the default action. Signals that the
-/// process was started to ignore stay ignored. A process has at most one object at a time.
+/// status 75 (Category::stopped). Later, a second SIGINT, at least half a second after the first one, ends it
+/// by the default action. Signals that the process was started to ignore stay ignored. A process has at most
+/// one object at a time.
 class StopRequests {
  public:
   /// Handles the signals from now on. The run's time counts from now.

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <initializer_list>
 #include <utility>
 
 #include "core/process/process.h"
@@ -23,9 +22,9 @@ namespace {
 
 constexpr int not_started = 127;  // as the shell has it
 
-/// Signals that make mpirun kill the ranks within a second or two. They are blocked for mpirun and reported
-/// to the launcher, which lets the ranks stop.
-constexpr std::initializer_list<int> blocked_signals = {SIGTERM, SIGINT, SIGHUP};
+/// Whether this signal of a training makes mpirun kill the ranks within a second or two. Such signals are
+/// blocked for mpirun and reported to the launcher, which lets the ranks stop. mpirun passes the others on.
+bool is_blocked(int signal) { return signal != SIGUSR1 && signal != SIGUSR2; }
 
 /// Time between checks of the command; until it has a child, so that a child that soon ends is seen too.
 constexpr int milliseconds_between_looks = 300, milliseconds_to_child = 10;
@@ -74,7 +73,11 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
     }
   }
   std::signal(SIGPIPE, SIG_DFL);
-  const sigset_t blocked = make_signal_set(blocked_signals);
+  std::signal(SIGUSR1, SIG_DFL);  // ranks are asked to stop by it, even if the user ignores it
+  sigset_t blocked = make_signal_set({});
+  for (const int signal : training_signals) {
+    if (is_blocked(signal)) sigaddset(&blocked, signal);
+  }
   sigprocmask(SIG_SETMASK, &blocked, nullptr);
   execve(command[0], command.data(), environment.data());
   const std::string message = "lockstep-run: error: " + job.command[0] + ": " + std::strerror(errno) + "\n";
@@ -94,11 +97,12 @@ std::optional<Message> reap(pid_t command) {
   return result;
 }
 
-/// The first of the blocked signals that wait for a process; 0: none.
+/// The first of the blocked signals that wait for a process; 0: none. Those that are ignored wait, too, as
+/// long as they are blocked.
 int waiting_signal(pid_t process) {
   const std::uint64_t pending = pending_signals_of(process);
-  for (const int signal : blocked_signals) {
-    if ((pending >> (signal - 1) & 1U) != 0) return signal;
+  for (const int signal : training_signals) {
+    if (is_blocked(signal) && !is_ignored(signal) && (pending >> (signal - 1) & 1U) != 0) return signal;
   }
   return 0;
 }

@@ -37,7 +37,8 @@ struct Streams {
 class Guardian {
  public:
   /// `on_signal`: called by `status` with a signal that somebody has sent to the command itself: SIGTERM,
-  /// SIGINT and SIGHUP have no effect on the command, and after SIGSTOP it is continued.
+  /// SIGINT, SIGHUP and SIGXCPU have no effect on the command, and after SIGSTOP it is continued. Not called
+  /// with signals that this process ignores.
   Guardian(const Job& job, const Streams& streams, std::function<void(int)> on_signal);
   /// Ends what still runs, removes the job's files, and waits for it.
   ~Guardian();

@@ -21,12 +21,13 @@ constexpr std::size_t longest_line = 4096;
 }  // namespace
 
 Relay::Relay(int target, std::string name, std::function<void(std::string_view)> on_line, std::string before,
-             MarkedLines marked)
+             MarkedLines marked, bool needs_reader)
     : target_(target),
       name_(std::move(name)),
       on_line_(std::move(on_line)),
       before_(std::move(before)),
-      marked_(std::move(marked)) {
+      marked_(std::move(marked)),
+      needs_reader_(needs_reader) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
     throw Error(Category::resource, std::string("cannot make a pipe: ") + std::strerror(errno));
@@ -77,8 +78,9 @@ void Relay::write_out(std::string_view bytes) {
       poll(&ready, 1, -1);
     } else if (errno != EINTR) {
       broken_ = true;
-      lost_ = errno != EPIPE;
-      if (!name_.empty()) {
+      unread_ = errno == EPIPE;
+      lost_ = !unread_;
+      if (!name_.empty() && !(unread_ && needs_reader_)) {
         std::fprintf(stderr, "lockstep-run: warning: %s: %s; the run continues without it\n", name_.c_str(),
                      std::strerror(errno));
       }

@@ -17,9 +17,10 @@ class Relay {
  public:
   /// `name`: of the target, for a warning when it cannot be written, "stdout"; empty: no warning. `on_line`:
   /// called in the relay's thread with each line, without its end; may be null. `before`: written before
-  /// bytes that arrive at the beginning of a line. Lines of `marked` are not copied.
+  /// bytes that arrive at the beginning of a line. Lines of `marked` are not copied. `needs_reader`: no
+  /// warning if nobody reads the copy, as the caller then ends the run.
   Relay(int target, std::string name, std::function<void(std::string_view)> on_line, std::string before = {},
-        MarkedLines marked = {{}, {}});
+        MarkedLines marked = {{}, {}}, bool needs_reader = false);
   /// Waits for the thread. Closes the writing end before.
   ~Relay();
   Relay(const Relay&) = delete;
@@ -33,6 +34,8 @@ class Relay {
   int ended() const { return ended_.get(); }
   /// Whether a write failed for another reason than that nobody reads the copy any more.
   bool lost_output() const { return lost_; }
+  /// Whether a write failed as nobody reads the copy any more.
+  bool is_unread() const { return unread_; }
 
  private:
   void copy();
@@ -45,6 +48,7 @@ class Relay {
   std::function<void(std::string_view)> on_line_;
   std::string before_;
   MarkedLines marked_;
+  bool needs_reader_;
   bool within_line_ = false;
   FileDescriptor input_;
   FileDescriptor output_;
@@ -52,6 +56,7 @@ class Relay {
   std::string line_;
   bool broken_ = false;
   std::atomic<bool> lost_ = false;
+  std::atomic<bool> unread_ = false;
   std::thread thread_;
 };
 

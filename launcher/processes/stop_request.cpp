@@ -20,7 +20,7 @@ StopRequest::StopRequest(const Options& options, std::function<void(int)> send,
 
 void StopRequest::on_signal(int signal, Time now) {
   if (killed_) return;
-  if (signal == SIGUSR2) return send_(signal);  // asks for a checkpoint
+  if (signal == SIGUSR2 && options_.can_save) return send_(signal);  // asks for a checkpoint
   if (signal == SIGINT && interrupted_at_ && now - *interrupted_at_ >= same_interrupt) {
     say_("SIGINT again: ending the ranks");
     return kill();
@@ -29,7 +29,10 @@ void StopRequest::on_signal(int signal, Time now) {
   if (requested()) return;
   signal_ = signal;
   requested_at_ = now;
-  if (!options_.can_save) return kill();
+  if (!options_.can_save) {
+    if (signal == SIGUSR2) say_("SIGUSR2: ending the ranks, as only train writes checkpoints");
+    return kill();
+  }
   say_(signal_name(signal) + ": asking the ranks to stop" +
        (signal == SIGINT ? "; Ctrl-C again ends them at once" : ""));
   next_ = now;

@@ -20,7 +20,8 @@ class StopRequest {
   StopRequest(const Options& options, std::function<void(int)> send,
               std::function<void(const std::string&)> say);
 
-  /// Handles a signal: passes SIGUSR2 on, requests a stop for others. The second interrupt kills.
+  /// Handles a signal: passes SIGUSR2 on if there is something to save, else requests a stop. The second
+  /// interrupt kills.
   void on_signal(int signal, Time now);
   /// Sends what is due.
   void on_time(Time now);

@@ -18,15 +18,30 @@ constexpr std::array<std::string_view, 14> subcommands = {
     "train",   "eval",   "predict", "bench",  "doctor", "inspect",    "data",
     "recipes", "report", "diff",    "export", "import", "completion", "man"};
 
-/// Options of torchrun, accelerate and srun, and ours for the same.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> other_options = {
+/// Those that need no other ranks (Command::is_alone).
+constexpr std::array<std::string_view, 8> lone_subcommands = {"inspect", "recipes", "report",     "diff",
+                                                              "export",  "import",  "completion", "man"};
+
+/// Options of torchrun, accelerate and srun, and ours for the same; empty: there are none.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 18> other_options = {
     {{"nproc", "-np N"},
      {"nproc_per_node", "-np N, or -N N for N ranks on each host"},
      {"nproc-per-node", "-np N, or -N N for N ranks on each host"},
+     {"ntasks-per-node", "-np N, or -N N for N ranks on each host"},
      {"num_processes", "-np N"},
      {"ntasks", "-np N"},
      {"nnodes", "--hosts A,B or --hostfile FILE"},
-     {"nodes", "--hosts A,B or --hostfile FILE"}}};
+     {"nodes", "--hosts A,B or --hostfile FILE"},
+     {"nodelist", "--hosts A,B or --hostfile FILE"},
+     {"cpus-per-task", "--threads N after the command"},
+     {"time", "train --max-time 5m"},
+     {"account", ""},
+     {"exclusive", ""},
+     {"gpus", ""},
+     {"gres", ""},
+     {"mem", ""},
+     {"mpi", ""},
+     {"partition", ""}}};
 
 /// Value of an option that takes a number from `minimum` on.
 int read_number(std::string_view option, std::string_view value, int minimum) {
@@ -109,12 +124,14 @@ const OwnOption* own_option(std::string_view word) {
 /// Throws Error(usage) for an option of another launcher, and for one that is nearly ours, which mpirun would
 /// refuse in silence or without help.
 void refuse_other_option(std::string_view word) {
-  if (!word.starts_with("--")) return;
+  const bool is_short_partition = word == "-p";  // srun's
+  if (!word.starts_with("--") && !is_short_partition) return;
   const std::string_view option = word.substr(0, word.find('='));
   for (const auto& [theirs, ours] : other_options) {
-    if (option.substr(2) != theirs) continue;
-    throw Error(Category::usage,
-                "unknown option '" + std::string(option) + "'; did you mean " + std::string(ours) + "?");
+    if (option.substr(2) != theirs && !(is_short_partition && theirs == "partition")) continue;
+    throw Error(Category::usage, "unknown option '" + std::string(option) + "'; " +
+                                     (ours.empty() ? "it is one of Slurm: give it to sbatch, salloc or srun"
+                                                   : "did you mean " + std::string(ours) + "?"));
   }
   if (own_option(word) != nullptr || values_of(option) > 0) return;
   const std::string ours = suggestion(option.substr(2), own_options(), "--");
@@ -148,7 +165,11 @@ void check(const Arguments& arguments) {
   if (!restarts.min_ranks) return;
   if (restarts.maximum == 0) throw Error(Category::usage, "--min-ranks has no effect without --max-restarts");
   const int ranks = arguments.mpirun.ranks();
-  if (ranks == 0) throw Error(Category::usage, "--min-ranks has no effect without -np");
+  if (ranks == 0) {
+    // Without -np, ranks are counted once the hosts have answered, unless another option places them.
+    if (arguments.mpirun.names_hosts() && !arguments.mpirun.places_ranks()) return;
+    throw Error(Category::usage, "--min-ranks has no effect without -np");
+  }
   if (ranks < *restarts.min_ranks) {
     throw Error(Category::usage, "--min-ranks: '" + std::to_string(*restarts.min_ranks) +
                                      "' is more than the number of ranks, -np " + std::to_string(ranks));
@@ -165,6 +186,13 @@ std::vector<std::string> own_options() {
 
 bool is_subcommand(std::string_view word) {
   return std::ranges::find(subcommands, word) != subcommands.end();
+}
+
+bool needs_one_rank(const std::vector<std::string>& command) {
+  const auto asks_for_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
+  if (std::ranges::any_of(command, asks_for_help)) return true;
+  return !command.empty() &&
+         std::ranges::find(lone_subcommands, std::string_view(command[0])) != lone_subcommands.end();
 }
 
 Arguments parse_arguments(std::span<const char* const> words) {
@@ -234,8 +262,8 @@ after it are lockstep's (lockstep --help). The exit status is lockstep's.
   --help             show this text
   --version          print the version
 
-SIGTERM, SIGINT (Ctrl-C), SIGHUP and SIGUSR1 stop a training: all ranks end after the same step,
-with a checkpoint and status 75. A second SIGINT ends everything at once. SIGUSR2 asks for a
+SIGTERM, SIGINT (Ctrl-C), SIGHUP, SIGXCPU and SIGUSR1 stop a training: all ranks end after the same
+step, with a checkpoint and status 75. A second SIGINT ends everything at once. SIGUSR2 asks for a
 checkpoint. No process stays behind on this host, even if lockstep-run or mpirun is killed.
 
 It gives up, and says why, after wrong usage (status 2), bad input data (status 3), N restarts, or

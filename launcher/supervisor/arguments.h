@@ -40,6 +40,9 @@ std::vector<std::string> own_options();
 /// Whether lockstep has a subcommand of this name.
 bool is_subcommand(std::string_view word);
 
+/// Whether `command` needs no other ranks: it asks for help, or each process runs it by itself.
+bool needs_one_rank(const std::vector<std::string>& command);
+
 /// Text of --help, in lines of up to 100 columns.
 std::string help();
 

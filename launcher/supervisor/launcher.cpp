@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pwd.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,6 +88,12 @@ bool can_save(const Arguments& arguments) {
   return !arguments.command.empty() && arguments.command[0] == "train";
 }
 
+/// Whether the command prints its results while it computes, and writes no other: without a reader, it
+/// computes for nobody.
+bool needs_reader(const Arguments& arguments) {
+  return !arguments.command.empty() && arguments.command[0] == "predict";
+}
+
 /// Number of GPUs that `program` can use on this host; also 0 if it does not answer, or a signal has arrived.
 int count_gpus(const std::string& program, const Signals& signals) {
   constexpr std::chrono::seconds limit{30};
@@ -104,6 +111,30 @@ bool can_start(const std::string& program, const Signals& signals) {
   const ProgramOutput output = read_program(
       {program, "--version"}, {.limit = std::chrono::seconds(10), .interrupt = signals.descriptor()});
   return output.answer != Answer::none;
+}
+
+/// Throws Error(resource) if this process may have less than `needed` bytes of a resource. `flag`: of ulimit.
+template <class Resource>
+void check_limit(Resource resource, rlim_t needed, const std::string& user, const std::string& flag) {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur >= needed) return;
+  const std::string kibibytes = std::to_string(needed / 1024);
+  throw Error(Category::resource, user + " of " + kibibytes + " KiB, but it may have only " +
+                                      std::to_string(limit.rlim_cur / 1024) + " KiB: allow more (ulimit " +
+                                      flag + " " + kibibytes + ")");
+}
+
+/// Throws Error(resource) if mpirun cannot start in the environment that this process was given, as it would
+/// report that in many lines, or crash.
+void check_surroundings() {
+  std::error_code error;
+  static_cast<void>(fs::current_path(error));
+  if (error) {
+    throw Error(Category::resource,
+                "the current folder cannot be used (" + error.message() + "): change to another one");
+  }
+  check_limit(RLIMIT_FSIZE, 4096 * 1024, "mpirun needs a file", "-f");        // which its ranks share (4.1.4)
+  check_limit(RLIMIT_STACK, 256 * 1024, "lockstep-run needs a stack", "-s");  // of a relay's thread
 }
 
 /// This program, as typed, and its options.
@@ -149,7 +180,7 @@ class Run {
   Machine machine_;
   std::string mpirun_;
   std::string program_;
-  Signals signals_{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
+  Signals signals_{training_signals};
   Guardian* guardian_ = nullptr;  ///< of the present attempt
   StopRequest stop_;
   bool lost_output_ = false;                         ///< of the ranks' stdout
@@ -169,6 +200,7 @@ Run::Run(const Arguments& arguments)
           },
           say) {
   arguments_.mpirun.check_hosts();
+  if (needs_one_rank(arguments_.command)) arguments_.mpirun.set_ranks(1);
   check_number_of_ranks(arguments_.mpirun, machine_);
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -179,11 +211,12 @@ Run::Run(const Arguments& arguments)
     throw Error(Category::resource,
                 "no program; build it: cmake --preset release && cmake --build --preset release");
   }
+  check_surroundings();
   check_session_folder(arguments_.mpirun);
   if (leaves_ranks_open(arguments_.mpirun, machine_)) {
     const int ranks =
         default_ranks(arguments_.command, machine_.nodes, [&] { return count_gpus(program_, signals_); });
-    arguments_.mpirun.append({"-np", std::to_string(ranks)});
+    arguments_.mpirun.set_ranks(ranks);
   }
   // The mpirun of Open MPI 4.1 hangs where it has fewer than 27 open files and 4 for each rank of this host
   // (measured with 1 to 16 ranks). Ranks count their own.
@@ -342,7 +375,8 @@ void Run::attempt() {
   // mpirun ends a run when the reader of its output ends (| head), and ignores a full disk.
   // On a terminal, a line may overtake the end of the progress line, which the ranks write to stderr.
   const bool shows_progress = isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
-  Relay out(STDOUT_FILENO, "stdout", nullptr, shows_progress ? erase_line : "");
+  Relay out(STDOUT_FILENO, "stdout", nullptr, shows_progress ? erase_line : "", {{}, {}},
+            needs_reader(arguments_));
   Relay err(
       STDERR_FILENO, "", [&](std::string_view line) { reports.take_line(line); }, {},
       MarkedLines(report_marker(secret), [&](std::string_view text) { reports.take_report(text); }));
@@ -408,8 +442,11 @@ void Run::report_end(const Attempt& attempt, bool crashed) const {
     line = attempt.failure || attempt.ranks == 1 ? "a rank was" : "the ranks were";
     line += " killed by signal 9 (often: no memory left)";
   } else {
-    line = "mpirun ended with status " + std::to_string(attempt.status) +
-           "; if nothing says why: lockstep-run --mca " + quiet + " 0 ...";
+    line = "mpirun ended with status " + std::to_string(attempt.status);
+    if (const char* const slurm_job = std::getenv("SLURM_JOB_ID")) {
+      line += " in Slurm job " + printable(slurm_job) + " (if there is none, unset SLURM_JOB_ID)";
+    }
+    line += std::string("; if nothing says why: lockstep-run --mca ") + quiet + " 0 ...";
   }
   if ((crashed || killed) && !attempt.failure && !attempt.run_directory.empty()) {
     const bool resumes = attempt.checkpoint > 0;
@@ -452,6 +489,8 @@ int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<con
     if (guardian.continue_if_stopped())
       say("lockstep-guard was stopped by a signal (SIGSTOP): continuing it");
     for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
+    const bool in_vain = needs_reader(arguments_) && relays.front()->is_unread();
+    if (in_vain && events[1].fd >= 0) stop_.on_signal(SIGPIPE, Clock::now());  // as without lockstep-run
     stop_.on_time(Clock::now());
     for (std::size_t i = 1; i < events.size(); ++i) {
       if (events[i].fd < 0 || events[i].revents == 0) continue;
@@ -501,9 +540,12 @@ void Run::leave_out(const FewerRanks& fewer, const std::string& reason) {
 
 void Run::report_restart() const {
   const Attempt& last = attempts_.back();
-  const std::string from = last.run_directory.empty() || last.checkpoint == 0
-                               ? "starting again from the beginning"
-                               : "continuing from the checkpoint of step " + std::to_string(last.checkpoint);
+  std::string from = "starting again";
+  if (!last.run_directory.empty() && last.checkpoint > 0) {
+    from = "continuing from the checkpoint of step " + std::to_string(last.checkpoint);
+  } else if (!last.run_directory.empty() || last.first_step) {  // else the run has not begun
+    from += " from the beginning";
+  }
   say("failed: " + cause_of(last) + "; " + from + " (restart " + std::to_string(attempts_.size()) + " of " +
       std::to_string(arguments_.restarts.maximum) + ")");
 }
@@ -551,6 +593,7 @@ int Run::operator()() {
 
 int launch(const Arguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);  // a relay continues if nobody reads its output
+  std::signal(SIGCHLD, SIG_DFL);  // while it is ignored, nobody learns how a child has ended
   Run run(arguments);
   return arguments.check ? run.check() : run();
 }

@@ -225,7 +225,11 @@ int MpirunOptions::ranks() const {
   return at == 0 ? 0 : number(words_[at]);
 }
 
-void MpirunOptions::set_ranks(int ranks) { words_.at(index_of_ranks()) = std::to_string(ranks); }
+void MpirunOptions::set_ranks(int ranks) {
+  const std::size_t at = index_of_ranks();
+  if (at == 0) return append({"-np", std::to_string(ranks)});
+  words_[at] = std::to_string(ranks);
+}
 
 std::vector<MpirunOptions::Host> MpirunOptions::hosts() const {
   std::vector<Host> result;

@@ -43,7 +43,7 @@ class MpirunOptions {
 
   /// Number of ranks that -np or one of its other names asks for; 0: none, or no number.
   int ranks() const;
-  /// Asks for another number of ranks. Only if ranks() is not 0.
+  /// Asks for this number of ranks.
   void set_ranks(int ranks);
 
   /// One host of a list or a file of hosts, with its slots; 0: their number is left open.

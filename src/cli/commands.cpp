@@ -38,9 +38,7 @@ const Command* find_command(std::span<char* const> words) {
 }
 
 int print_help(const std::string& text) {
-  if (is_first_process()) {
-    print(text);
-  }
+  print_report(text);
   return 0;
 }
 

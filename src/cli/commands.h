@@ -20,9 +20,9 @@ struct Command {
   /// Gets argv[0] = the last word of its name and returns the exit status; may throw Error.
   int (*run)(int argc, char** argv);
   CommandHelp (*describe)();
-  /// Whether only the first process runs it. If another one failed, mpirun would end the first one, perhaps
-  /// before that has printed the reason.
-  bool first_only = false;
+  /// Whether each process runs it by itself, as it needs no other ranks: each task of a job may have another
+  /// one. lockstep-run starts a single process for it.
+  bool is_alone = false;
 };
 
 /// All subcommands, in the order of --help.
@@ -51,7 +51,7 @@ CommandHelp describe() {
 /// compares them between ranks and calls `body`. Returns the exit status.
 int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(World&)>& body);
 
-/// Prints `text` on the first process only. Returns exit status 0.
+/// Prints `text`. Returns exit status 0.
 int print_help(const std::string& text);
 
 /// A command that all ranks run: `body` gets the values of the options, and returns the exit status.
@@ -66,10 +66,10 @@ constexpr Command command_of_ranks(const char* name, const char* summary) {
   return {name, summary, run, describe<Options, set_of>};
 }
 
-/// A command that only the first process runs: `body` gets the values of the options, and returns the exit
+/// A command that each process runs by itself: `body` gets the values of the options, and returns the exit
 /// status.
 template <class Options, OptionSet (*set_of)(Options&), int (*body)(const Options&)>
-constexpr Command command_of_first_process(const char* name, const char* summary) {
+constexpr Command command_of_one_process(const char* name, const char* summary) {
   const auto run = [](int argc, char** argv) {
     Options options;
     OptionSet set = set_of(options);
@@ -77,14 +77,12 @@ constexpr Command command_of_first_process(const char* name, const char* summary
     if (!set.parse(argc, argv, environ)) return print_help(set.help());
     return set.explain([&] { return body(options); });
   };
-  return {.name = name,
-          .summary = summary,
-          .run = run,
-          .describe = describe<Options, set_of>,
-          .first_only = true};
+  return {
+      .name = name, .summary = summary, .run = run, .describe = describe<Options, set_of>, .is_alone = true};
 }
 
-/// Whether this process prints: rank 0, according to the environment of the launcher, as MPI may not run yet.
+/// Whether this process prints for all ranks: rank 0, according to the environment of the launcher, as MPI
+/// may not run yet.
 bool is_first_process();
 
 }  // namespace lockstep

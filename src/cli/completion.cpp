@@ -39,7 +39,7 @@ int print_completion(const CompletionOptions& options) {
 }  // namespace
 
 constinit const Command completion_command =
-    command_of_first_process<CompletionOptions, option_set, print_completion>(
+    command_of_one_process<CompletionOptions, option_set, print_completion>(
         "completion", "print a script that completes commands and options in a shell");
 
 }  // namespace lockstep

@@ -138,6 +138,6 @@ int diff(const DiffOptions& options) {
 }  // namespace
 
 constinit const Command diff_command =
-    command_of_first_process<DiffOptions, option_set, diff>("diff", "compare the records of two runs");
+    command_of_one_process<DiffOptions, option_set, diff>("diff", "compare the records of two runs");
 
 }  // namespace lockstep

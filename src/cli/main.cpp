@@ -15,6 +15,7 @@
 #include "core/launcher_report.h"
 #include "core/message.h"
 #include "core/nearest.h"
+#include "core/process/process.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
 
@@ -24,7 +25,6 @@ namespace {
 /// Runs the command that `words` begin with. Throws Error(usage) if there is none.
 int run_command(std::span<char* const> words) {
   if (const Command* const command = find_command(words)) {
-    if (command->first_only && !is_first_process()) return 0;
     const std::string_view found = command->name;
     const auto rest = words.subspan(found.find(' ') == std::string_view::npos ? 0 : 1);
     return command->run(static_cast<int>(rest.size()), const_cast<char**>(rest.data()));
@@ -49,6 +49,13 @@ int greet() {
   return static_cast<int>(Category::usage);
 }
 
+/// Whether this process prints an error that comes before MPI starts. One process prints for those that a
+/// launcher has started together. Without a launcher, the number of a rank is left over in the environment.
+bool prints_errors(std::span<char* const> words) {
+  const Command* const command = find_command(words);
+  return is_first_process() || !is_child_of_launcher() || (command != nullptr && command->is_alone);
+}
+
 int dispatch(std::span<char* const> words) {
   if (words.empty()) return greet();
   const std::string_view name = words[0];
@@ -70,14 +77,15 @@ int dispatch(std::span<char* const> words) {
 }  // namespace lockstep
 
 int main(int argc, char** argv) {
+  const std::span<char* const> all(argv, static_cast<std::size_t>(argc));
+  const auto words = all.subspan(std::min<std::size_t>(all.size(), 1));
   try {
-    const std::span<char* const> words(argv, static_cast<std::size_t>(argc));
-    const int status = lockstep::dispatch(words.subspan(std::min<std::size_t>(words.size(), 1)));
+    const int status = lockstep::dispatch(words);
     if (status == 0) lockstep::flush_output();
     return status;
   } catch (...) {  // errors before the World exists or after its end
     const lockstep::Error error = lockstep::as_error(std::current_exception());
-    if (lockstep::is_first_process()) {
+    if (lockstep::prints_errors(words)) {
       lockstep::print_message(std::string("lockstep: error: ") + error.what());
     }
     return error.exit_status();

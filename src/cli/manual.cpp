@@ -82,7 +82,7 @@ int write_manual(const ManualOptions& options) {
 
 }  // namespace
 
-constinit const Command man_command = command_of_first_process<ManualOptions, option_set, write_manual>(
+constinit const Command man_command = command_of_one_process<ManualOptions, option_set, write_manual>(
     "man", "print the manual page of a command");
 
 }  // namespace lockstep

@@ -1,6 +1,9 @@
 #include "cli/output.h"
 
+#include <stdio_ext.h>
+
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 
@@ -15,6 +18,14 @@ namespace {
 
 void print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail();
+}
+
+void print_report(const std::string& text) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (written && std::fflush(stdout) == 0) return;
+  if (errno != EPIPE) fail();
+  __fpurge(stdout);
 }
 
 void flush_output() {

@@ -121,7 +121,7 @@ int report(const ReportOptions& options) {
 
 }  // namespace
 
-constinit const Command report_command = command_of_first_process<ReportOptions, option_set, report>(
+constinit const Command report_command = command_of_one_process<ReportOptions, option_set, report>(
     "report", "write report.html from a run directory");
 
 }  // namespace lockstep

@@ -6,13 +6,9 @@ namespace lockstep {
 
 void ResultPrinter::text(const std::string& part) const {
   if (json_ || !prints_) return;
-  lockstep::print(part);
-  flush_output();  // the next part may take seconds
+  print_report(part);
 }
 
-void ResultPrinter::print_document(const JsonValue& document) {
-  lockstep::print(json_text(document, 2) + "\n");
-  flush_output();
-}
+void ResultPrinter::print_document(const JsonValue& document) { print_report(json_text(document, 2) + "\n"); }
 
 }  // namespace lockstep

@@ -23,7 +23,7 @@ void visit(O& options, Visitor&& field) {
 
 /// Prints the results of a command, a struct that `visit` describes, on stdout: as text, part by part as they
 /// are measured, or with --json as one document when they are complete. Functions throw Error(resource) as
-/// print() does.
+/// print_report() does.
 class ResultPrinter {
  public:
   /// `prints`: whether this process prints, which only rank 0 does.

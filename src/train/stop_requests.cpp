@@ -26,25 +26,24 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<int, 6> handled = {SIGTERM, SIGINT, SIGHUP, SIGXCPU, SIGUSR1, SIGUSR2};
 constexpr std::byte time_limit{255};  // as a cause, beside the numbers of signals
 
 /// State that the handler shares with the process's StopRequests. A handler may use lock-free atomics only.
 struct Received {
-  std::atomic<bool> waits{false};         ///< whether signals wait for a boundary
-  std::atomic<bool> announces{false};     ///< whether this process prints
-  std::atomic<bool> has_launcher{false};  ///< whether SIGUSR1 stands for the signal that lockstep-run got
-  std::atomic<int> ending{0};             ///< threads that end the process, as the run has not begun
-  std::atomic<bool> announced{false};     ///< whether one of them has printed
-  std::atomic<int> stop{0};               ///< first signal that stops the run; 0: none
-  std::atomic<std::int64_t> stop_at{0};   ///< its time in nanoseconds
+  std::atomic<bool> waits{false};          ///< whether signals wait for a boundary
+  std::atomic<bool> announces{false};      ///< whether this process prints
+  std::atomic<bool> has_launcher{false};   ///< whether SIGUSR1 stands for the signal that lockstep-run got
+  std::atomic<int> ending{0};              ///< threads that end the process, as the run has not begun
+  std::atomic<bool> announced{false};      ///< whether one of them has printed
+  std::atomic<int> stop{0};                ///< first signal that stops the run; 0: none
+  std::atomic<std::int64_t> sigint_at{0};  ///< time of the first SIGINT in nanoseconds; 0: none
   std::atomic<bool> checkpoint{false};
 };
 Received received;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free &&
               std::atomic<std::int64_t>::is_always_lock_free);
 
-std::array<struct sigaction, handled.size()> earlier_actions;
+std::array<struct sigaction, training_signals.size()> earlier_actions;
 
 void write_text(const char* text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
@@ -83,6 +82,14 @@ bool prevents_the_run() {
   _exit(static_cast<int>(Category::stopped));
 }
 
+/// Whether a SIGINT, which has just arrived, is neither the first one nor its echo.
+bool interrupts_again() {
+  constexpr std::int64_t same = std::chrono::nanoseconds(same_interrupt).count();
+  const std::int64_t time = clock_nanoseconds(CLOCK_MONOTONIC);
+  std::int64_t first = 0;
+  return !received.sigint_at.compare_exchange_strong(first, time) && time - first >= same;
+}
+
 extern "C" void lockstep_on_signal(int number) {
   const int earlier_errno = errno;
   if (number == SIGUSR2) {
@@ -91,12 +98,9 @@ extern "C" void lockstep_on_signal(int number) {
     end_before_the_run(number);
   } else {
     int none = 0;
-    constexpr std::int64_t same = std::chrono::nanoseconds(same_interrupt).count();
-    const std::int64_t time = clock_nanoseconds(CLOCK_MONOTONIC);
-    if (received.stop.load() == none) received.stop_at.store(time);
-    const bool first = received.stop.compare_exchange_strong(none, number);
+    received.stop.compare_exchange_strong(none, number);
     give_up_blocked_output();
-    if (!first && number == SIGINT && time - received.stop_at.load() > same) {
+    if (number == SIGINT && interrupts_again()) {
       announce_end();
       signal(SIGINT, SIG_DFL);
       raise(SIGINT);  // comes when the handler returns
@@ -114,20 +118,21 @@ StopRequests::StopRequests() : started_(steady_seconds()) {
   received.ending.store(0);
   received.announced.store(false);
   received.stop.store(0);
+  received.sigint_at.store(0);
   received.checkpoint.store(false);
   struct sigaction action {};
   action.sa_handler = lockstep_on_signal;
   action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  for (const int number : handled) sigaddset(&action.sa_mask, number);
-  for (std::size_t i = 0; i < handled.size(); ++i) {
-    sigaction(handled[i], nullptr, &earlier_actions[i]);
-    if (earlier_actions[i].sa_handler != SIG_IGN) sigaction(handled[i], &action, nullptr);
+  action.sa_mask = make_signal_set(training_signals);
+  auto earlier = earlier_actions.begin();
+  for (const int number : training_signals) {
+    sigaction(number, is_ignored(number) ? nullptr : &action, &*earlier++);
   }
 }
 
 StopRequests::~StopRequests() {
-  for (std::size_t i = 0; i < handled.size(); ++i) sigaction(handled[i], &earlier_actions[i], nullptr);
+  auto earlier = earlier_actions.begin();
+  for (const int number : training_signals) sigaction(number, &*earlier++, nullptr);
 }
 
 double StopRequests::seconds() const { return steady_seconds() - started_; }

@@ -34,7 +34,7 @@ TEST(EvenSlices, TileTheArenaAtMultiplesOfSixteen) {
 struct ExpectedLaunch {
   std::optional<int> processes = {}, rank = {};
   std::optional<bool> known = {}, managed = {}, one_host = {};
-  std::optional<std::string> starter = {};
+  std::optional<std::string> starter = {}, variable = {};
 };
 
 TEST(Launch, FollowsFromTheEnvironment) {
@@ -43,7 +43,7 @@ TEST(Launch, FollowsFromTheEnvironment) {
     const char* environment;
     ExpectedLaunch expected;
   } cases[] = {
-      {"without a launcher", "", {.processes = 1, .known = false, .starter = ""}},
+      {"without a launcher", "", {.processes = 1, .known = false, .starter = "", .variable = ""}},
       {"in a Slurm shell, without srun",
        "SLURM_JOB_ID=7 SLURM_NTASKS=2 SLURM_PROCID=0",
        {.processes = 1, .known = false}},
@@ -56,7 +56,7 @@ TEST(Launch, FollowsFromTheEnvironment) {
        {.known = false, .managed = true}},
       {"by srun with PMI-2",
        "SLURM_STEP_NUM_TASKS=2 PMI_SIZE=2 PMI_RANK=1",
-       {.processes = 2, .rank = 1, .managed = false}},
+       {.processes = 2, .rank = 1, .managed = false, .variable = "PMI_SIZE"}},
       {"PMI-2, chosen in the settings of Open MPI",
        "SLURM_STEP_NUM_TASKS=2 PMI_SIZE=2 PMI_RANK=1 OMPI_MCA_pmix=s2",
        {.managed = true}},
@@ -85,6 +85,7 @@ TEST(Launch, FollowsFromTheEnvironment) {
     EXPECT_EQ(launch.managed, expected.managed.value_or(launch.managed));
     EXPECT_EQ(launch.one_host, expected.one_host.value_or(launch.one_host));
     EXPECT_EQ(launch.starter, expected.starter.value_or(launch.starter));
+    EXPECT_EQ(launch.variable, expected.variable.value_or(launch.variable));
   }
 }
 

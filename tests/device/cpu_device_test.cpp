@@ -1,13 +1,17 @@
 #include "device/cpu/cpu_device.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cfenv>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "lockstep/error.h"
+#include "support/expect_error.h"
 
 namespace lockstep {
 namespace {
@@ -98,6 +102,17 @@ TEST_P(CpuDevice, MemoryIsZeroedAndAligned) {
     ASSERT_EQ(value, 0.0F);
   }
   EXPECT_THROW(device_->allocate(std::size_t{1} << 60), Error);
+}
+
+TEST_P(CpuDevice, ALimitOfTheShellOnMemoryIsNamed) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_DATA, &before), 0);
+  const rlim_t terabytes = std::min<rlim_t>(rlim_t{1} << 50, before.rlim_max);  // more than any test takes
+  const rlimit limited{.rlim_cur = terabytes, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_DATA, &limited), 0);
+  expect_error(Category::resource, {"(ulimit -d " + std::to_string(terabytes / 1024) + ")"},
+               [&] { device_->allocate(std::size_t{1} << 60); });
+  setrlimit(RLIMIT_DATA, &before);
 }
 
 TEST_P(CpuDevice, DenormalsAreZeroOnEveryStream) {

@@ -23,6 +23,11 @@ TEST(Arguments, OptionsOfLockstepRunMpirunAndLockstepAreDistinguished) {
             (Words{"-np", "4", "--max-restarts", "10", "--tag-output", "--min-ranks=2", "--grace", "60"}));
 }
 
+TEST(Arguments, HostsMayStandForANumberOfRanks) {
+  const Arguments found = parse({"--hosts", "a:2,b:2", "--max-restarts", "2", "--min-ranks", "1", "train"});
+  EXPECT_EQ(found.restarts.min_ranks, 1);
+}
+
 TEST(Arguments, WithoutOptionsAFailureIsFinal) {
   const Arguments found = parse({"-np", "2", "train"});
   EXPECT_EQ(found.restarts.maximum, 0);
@@ -40,6 +45,13 @@ TEST(Arguments, AHostMayHaveTheNameOfASubcommand) {
   }
   EXPECT_EQ(parse({"--mca", "btl", "data", "eval", "m"}).mpirun.words(), (Words{"--mca", "btl", "data"}));
   EXPECT_EQ(parse({"-np", "2", "--", "other"}).command, (Words{"other"}));
+}
+
+TEST(Arguments, HelpNeedsOneRank) {
+  EXPECT_TRUE(needs_one_rank({"train", "--lr", "1", "--help"}));
+  EXPECT_TRUE(needs_one_rank({"diff", "a", "b"}));
+  EXPECT_FALSE(needs_one_rank({"train", "--lr", "1"}));
+  EXPECT_FALSE(needs_one_rank({}));
 }
 
 TEST(Arguments, NeedACommandOrHelp) {
@@ -67,6 +79,8 @@ TEST(Arguments, WrongValuesAndOptionsWithoutEffectAreRefused) {
            {{"-np"}, {"no command"}},
            {{"-np", "2", "trian", "--lr", "1"}, {"unknown command 'trian'; known: train, "}},
            {{"--nnodes", "2", "train"}, {"did you mean --hosts A,B or --hostfile FILE?"}},
+           {{"--time=5", "train"}, {"unknown option '--time'; did you mean train --max-time 5m?"}},
+           {{"-p", "gpu", "train"}, {"unknown option '-p'; it is one of Slurm: give it to sbatch, salloc"}},
            {{"--host=a", "--interfce=eth0", "train"}, {"'--interfce'; did you mean --interface?"}},
            {{"eval", "m", "--grace=3"}, {"--grace is an option of lockstep-run: write it before eval"}},
            {{"--min-ranks", "0", "train"}, {"--min-ranks", "'0'", "from 1 on"}},

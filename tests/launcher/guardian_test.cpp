@@ -159,6 +159,21 @@ TEST_F(GuardianTest, ReportsSignalsThatWouldEndTheCommand) {
   EXPECT_EQ(wait(), 128 + SIGUSR1);
 }
 
+TEST_F(GuardianTest, DoesNotReportSignalsThatAreIgnored) {
+  const auto before = std::signal(SIGTERM, SIG_IGN);
+  start("echo $$; exec sleep 1000");
+  std::signal(SIGTERM, before);
+  const pid_t command = std::stoi(line());
+  for (const int signal : {SIGTERM, SIGXCPU}) kill(command, signal);
+  while (signals_.empty()) {
+    wait_for_news();
+    EXPECT_EQ(guardian_->status(), std::nullopt);
+  }
+  EXPECT_EQ(signals_, std::vector<int>{SIGXCPU});
+  guardian_->send(SIGKILL);
+  EXPECT_EQ(wait(), 128 + SIGKILL);
+}
+
 /// Ranks would wait for a stopped mpirun at their end, or when their output fills its pipes.
 TEST_F(GuardianTest, ContinuesACommandThatIsStopped) {
   start("kill -STOP $$; exit 75");

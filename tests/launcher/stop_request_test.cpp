@@ -88,10 +88,13 @@ TEST(StopRequest, ASecondSignalToTerminateDoesNotKill) {
 }
 
 TEST(StopRequest, CommandsWithoutCheckpointsAreKilled) {
-  Request request(false);
-  request.signal(SIGINT, 0ms);
-  EXPECT_EQ(request.sent, (Signals{SIGKILL}));
-  EXPECT_EQ(request.stop.signal(), SIGINT);
+  for (const int signal : {SIGINT, SIGUSR2}) {
+    Request request(false);
+    request.signal(signal, 0ms);
+    EXPECT_EQ(request.sent, (Signals{SIGKILL}));
+    EXPECT_EQ(request.stop.signal(), signal);
+    EXPECT_EQ(request.said.find("SIGUSR2: ending the ranks") != std::string::npos, signal == SIGUSR2);
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string>
 
+#include "cli/commands.h"
 #include "core/process/process.h"
 #include "support/run.h"
 
@@ -69,6 +70,14 @@ TEST_F(StandIns, KnowAllSubcommands) {
   }
 }
 
+TEST_F(StandIns, StartOneRankWhereOthersAreNotNeeded) {
+  for (const Command& command : commands()) {
+    const std::string out = launch(words("-np 2") + words(command.name)).out;
+    EXPECT_EQ(holds(out, "-np 1 "), command.is_alone) << command.name;
+  }
+  expect_holds(launch({"train", "--help"}).out, "-np 1 ");
+}
+
 TEST_F(StandIns, OptionsInTheEnvironmentReachOtherHosts) {
   const std::string out = launch({"-np", "2", "train"}, {"LOCKSTEP_LR=0.2"}).out;
   for (const char* variable : {"LR", "JOB", "LAUNCHER"})
@@ -91,6 +100,8 @@ TEST_F(StandIns, TheStatusIsThatOfLockstepOrOfMpirun) {
   }
   folder_.write_script("mpirun", "exit 1");
   EXPECT_EQ(launch({"diff", "a", "b"}).err, "") << "the results differ";
+  expect_holds(launch({"-np", "2", "train"}, {"SLURM_JOB_ID=77"}).err,
+               "status 1 in Slurm job 77 (if there is none, unset SLURM_JOB_ID); if nothing says why");
   pretend("fail 1 137");
   EXPECT_EQ(launch({"-np", "2", "train"}).err, "lockstep: error: words for people that nothing depends on\n");
   for (const int status : {0, 3, 75}) {
@@ -146,6 +157,7 @@ TEST_F(StandIns, AProgramThatMpirunCannotStartIsNamed) {
   const Outcome restarted = launch(words("-np 2 --max-restarts 1 train"));
   EXPECT_EQ(restarted.status, 4);
   expect_holds(restarted.err, "lockstep-run: failed: mpirun could not start ");
+  expect_holds(restarted.err, "; starting again (restart 1 of 1)\n");  // nothing has begun
   EXPECT_FALSE(holds(restarted.err, "signal")) << restarted.err;
 }
 
@@ -316,7 +328,7 @@ TEST_F(StandIns, SignalsStopTheRanksWithStatus75) {
   const std::string stop =
       R"(stop() { echo "lockstep-${LOCKSTEP_LAUNCHER#3:} {\"stop\":{\"cause\":\"SIGUSR1\",)"
       R"(\"text\":\"at step 7; resume with: $LOCKSTEP_START train\"}}" >&2; exit 75; }; )";
-  for (const std::string signal : {"TERM", "INT", "HUP", "USR1"}) {
+  for (const std::string signal : {"TERM", "INT", "HUP", "XCPU", "USR1"}) {
     folder_.write_script("mpirun", stop + find_launcher + "trap stop USR1; kill -" + signal +
                                        " $launcher; while :; do sleep 0.01; done");
     const Outcome outcome = launch(words("-np 2 --max-restarts 3 train"));
@@ -329,6 +341,17 @@ TEST_F(StandIns, SignalsStopTheRanksWithStatus75) {
   folder_.write_script(
       "mpirun", find_launcher + "trap 'exit 7' USR2; kill -USR2 $launcher; while :; do sleep 0.01; done");
   EXPECT_EQ(launch({"-np", "2", "train"}).status, 7);  // ranks would continue
+}
+
+/// The ranks are asked to stop by SIGUSR1 all the same.
+TEST_F(StandIns, SignalsThatAreIgnoredStayIgnored) {
+  folder_.write_script("mpirun",
+                       "trap 'exit 75' USR1; launcher=$(sed -n 's/^PPid:\t//p' /proc/$PPID/status); "
+                       "kill -HUP $launcher; kill -TERM $launcher; while :; do sleep 0.01; done");
+  const Words ignoring = words("env --ignore-signal=HUP --ignore-signal=CHLD --ignore-signal=USR1");
+  const Outcome outcome = run(ignoring + words("{} -np 2 train", folder_ / "lockstep-run"));
+  EXPECT_EQ(outcome.status, 75);
+  EXPECT_EQ(outcome.err, "lockstep-run: SIGTERM: asking the ranks to stop\n");
 }
 
 TEST_F(StandIns, RanksThatDoNotStopAreKilled) {

@@ -198,7 +198,7 @@ int inspect(const InspectOptions& options) {
 
 }  // namespace
 
-constinit const Command inspect_command = command_of_first_process<InspectOptions, option_set, inspect>(
+constinit const Command inspect_command = command_of_one_process<InspectOptions, option_set, inspect>(
     "inspect", "show a model file, a checkpoint or a network; check checkpoints");
 
 }  // namespace lockstep

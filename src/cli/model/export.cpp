@@ -120,7 +120,7 @@ int export_model(const ExportOptions& options) {
 
 }  // namespace
 
-constinit const Command export_command = command_of_first_process<ExportOptions, option_set, export_model>(
+constinit const Command export_command = command_of_one_process<ExportOptions, option_set, export_model>(
     "export", "write a saved model as an ONNX model");
 
 }  // namespace lockstep

@@ -157,7 +157,7 @@ int import_model(const ImportOptions& options) {
 
 }  // namespace
 
-constinit const Command import_command = command_of_first_process<ImportOptions, option_set, import_model>(
+constinit const Command import_command = command_of_one_process<ImportOptions, option_set, import_model>(
     "import", "write the network and the weights of an ONNX model");
 
 }  // namespace lockstep

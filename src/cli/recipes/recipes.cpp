@@ -45,7 +45,7 @@ int print_recipes(const RecipesOptions& options) {
 
 }  // namespace
 
-constinit const Command recipes_command = command_of_first_process<RecipesOptions, option_set, print_recipes>(
+constinit const Command recipes_command = command_of_one_process<RecipesOptions, option_set, print_recipes>(
     "recipes", "list or print the recipes for training");
 
 }  // namespace lockstep

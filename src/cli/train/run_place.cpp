@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cmath>
 #include <utility>
 
 #include "cli/model/find_checkpoints.h"
@@ -81,6 +83,14 @@ bool chooses_folder(const TrainOptions& options) {
 }
 
 /// Throws Error(usage) for a checkpoint of a run and for its folder of checkpoints: that run would remove
+/// Throws Error(usage) for a path that no folder can have.
+void check_length(const std::filesystem::path& path) {
+  FileStatus status;
+  if (files().stat(path, status) == 0 || errno != ENAMETOOLONG) return;
+  throw Error(Category::usage, fmt::format("{}: the name is too long: choose another", path.string()),
+              "run-dir");
+}
+
 /// files of the new one.
 void check_outside_runs(const std::filesystem::path& path) {
   const std::filesystem::path place = short_form(path);
@@ -128,7 +138,7 @@ RunPlace new_run(const TrainOptions& options, const std::string& host) {
     return {.folder = RunFolder(std::filesystem::path(parent_folder) / run_name(options)), .numbered = true};
   }
   RunPlace place{.folder = RunFolder(options.output.run_directory)};
-  if (place.folder.survey().exists) place.lock(host);
+  if (place.folder.survey().exists) place.lock(host, options.max_time);
   place.folder.check_unused();
   return place;
 }
@@ -138,7 +148,7 @@ RunPlace newest_run(const TrainOptions& options, const std::string& host) {
   if (path.empty()) return new_run(options, host);
   make_folder(path);  // so that of several starts at once one locks it, and the others look at its run
   RunPlace place{.folder = RunFolder(path), .continues = true};
-  place.lock(host);
+  place.lock(host, options.max_time);
   place.checkpoint = newest_checkpoint(place.folder);
   if (place.checkpoint.empty() && !place.folder.survey().checkpoints.empty())
     fail_without_good_checkpoint(place.folder);
@@ -169,7 +179,7 @@ RunPlace named_run(const TrainOptions& options, const std::string& host) {
   const bool moves = chooses && short_form(options.output.run_directory) != source;
   RunPlace place = moves ? new_run(options, host) : RunPlace{.folder = RunFolder(source), .continues = true};
   const RunFolder named(path);
-  if (place.continues && place.folder.survey().exists) place.lock(host);
+  if (place.continues && place.folder.survey().exists) place.lock(host, options.max_time);
   place.checkpoint = names_checkpoint ? path : newest_checkpoint(named);
   if (place.checkpoint.empty()) {
     const RunSurvey found = named.survey();
@@ -208,6 +218,7 @@ RunPlace find(const TrainOptions& options, const std::string& host) {
   if (chooses_folder(options) && !options.output.keeps_nothing()) {
     check_outside_runs(options.output.run_directory);
     check_outside_classes(options.output.run_directory, options.data);
+    check_length(options.output.run_directory);
   } else if (!options.output.keeps_nothing() && !names_run) {
     check_outside_classes(parent_folder, options.data);
   }
@@ -217,9 +228,11 @@ RunPlace find(const TrainOptions& options, const std::string& host) {
 
 }  // namespace
 
-void RunPlace::lock(const std::string& host) {
-  folder.lock(fmt::format("process {} on host {}", getpid(), host),
-              seconds_before_this_start() > 0.0 ? seconds_for_lock_of_restart : seconds_for_lock);
+void RunPlace::lock(const std::string& host, Duration limit) {
+  const double before = seconds_before_this_start();
+  double seconds = before > 0.0 ? seconds_for_lock_of_restart : seconds_for_lock;
+  if (limit.seconds > 0.0) seconds = std::clamp(std::floor(limit.seconds - before), 0.0, seconds);
+  folder.lock(fmt::format("process {} on host {}", getpid(), host), seconds);
 }
 
 RunPlace find_run_place(const World& world, const TrainOptions& options) {

@@ -18,9 +18,10 @@ struct RunPlace {
   bool continues = false;              ///< whether the folder holds the run already
   bool numbered = false;  ///< whether the folder's name lacks a number, which create_numbered_folder adds
 
-  /// Locks the folder, which exists, on behalf of this process. `host`: name of this host. Errors are those
-  /// of RunFolder::lock.
-  void lock(const std::string& host);
+  /// Locks the folder, which exists, on behalf of this process. `host`: name of this host. Waits for another
+  /// run there no longer than the `limit` of the time of all starts allows; 0: no limit. Errors are those of
+  /// RunFolder::lock.
+  void lock(const std::string& host, Duration limit);
   bool keeps() const { return !folder.path().empty(); }
 };
 

@@ -39,7 +39,8 @@ Launch read_launch(const Lookup& lookup) {
             .local_count = local_count,
             .known = true,
             .one_host = local_count == size,
-            .starter = "mpirun" + placement_options(lookup) + " -np " + std::to_string(size)};
+            .starter = "mpirun" + placement_options(lookup) + " -np " + std::to_string(size),
+            .variable = "OMPI_COMM_WORLD_SIZE"};
   }
   if (const int size = number(lookup, "PMI_SIZE", 0); size > 0) {
     if (size == 1 && !managed) return {};
@@ -48,7 +49,8 @@ Launch read_launch(const Lookup& lookup) {
             .known = true,
             .managed = managed,
             .one_host = false,
-            .starter = "mpiexec -n " + std::to_string(size)};
+            .starter = "mpiexec -n " + std::to_string(size),
+            .variable = "PMI_SIZE"};
   }
   // A batch script has SLURM_NTASKS and SLURM_PROCID too; only srun sets the step's number of tasks.
   if (const int size = number(lookup, "SLURM_STEP_NUM_TASKS", 0); size > 0 && lookup("SLURM_PROCID")) {
@@ -58,7 +60,8 @@ Launch read_launch(const Lookup& lookup) {
             .known = true,
             .managed = managed,
             .one_host = number(lookup, "SLURM_STEP_NUM_NODES", 0) == 1,
-            .starter = "srun --mpi=pmix -n " + std::to_string(size)};
+            .starter = "srun --mpi=pmix -n " + std::to_string(size),
+            .variable = "SLURM_STEP_NUM_TASKS"};
   }
   const bool known = lookup("PMIX_RANK") != nullptr;
   return {.rank = number(lookup, "PMIX_RANK", 0), .known = known, .one_host = !known};

@@ -8,14 +8,15 @@ namespace lockstep {
 
 /// Facts about the start of this process, according to the environment; read before MPI starts.
 struct Launch {
-  int processes = 1;      ///< started together; 1 if unknown
-  int rank = 0;           ///< of this process; 0 if unknown
-  int local_rank = -1;    ///< of this process among the ranks of this host; -1 if unknown
-  int local_count = 0;    ///< processes of this host; 0 if unknown
-  bool known = false;     ///< a launcher (mpirun, srun, ...) started this process
-  bool managed = true;    ///< Open MPI can connect the processes: by PMIx, or as OMPI_MCA_pmix says
-  bool one_host = true;   ///< all processes are on this host; true without a launcher
-  std::string starter{};  ///< command that starts as many processes, "mpirun -np 4"; empty: none known
+  int processes = 1;       ///< started together; 1 if unknown
+  int rank = 0;            ///< of this process; 0 if unknown
+  int local_rank = -1;     ///< of this process among the ranks of this host; -1 if unknown
+  int local_count = 0;     ///< processes of this host; 0 if unknown
+  bool known = false;      ///< a launcher (mpirun, srun, ...) started this process
+  bool managed = true;     ///< Open MPI can connect the processes: by PMIx, or as OMPI_MCA_pmix says
+  bool one_host = true;    ///< all processes are on this host; true without a launcher
+  std::string starter{};   ///< command that starts as many processes, "mpirun -np 4"; empty: none known
+  std::string variable{};  ///< from which `processes` is known, such as PMI_SIZE; empty: none
 };
 
 /// Reads the environment by `lookup`, which returns a variable's value or null, as getenv does. A shell

@@ -10,6 +10,7 @@
 
 #include "comm/world/agreement.h"
 #include "comm/world/start_checks.h"
+#include "core/files/file.h"
 #include "core/message.h"
 #include "core/options/internal_variables.h"
 #include "core/process/process.h"
@@ -38,14 +39,16 @@ void check_reachable(const Launch& launch) {
 }
 
 /// Refuses to run if MPI connected fewer processes than the launcher started: each would do the work of
-/// several, as rank 0 of 1. One of them prints the error.
+/// several, as rank 0 of 1. One of them prints the error. A process that no launcher has started may have the
+/// variables of another one, and prints it itself.
 void check_connected(const Launch& launch, int connected) {
   if (connected >= launch.processes) return;
-  if (launch.rank != 0) throw PeerFailure(Category::usage, "not connected");
+  if (launch.rank != 0 && is_child_of_launcher()) throw PeerFailure(Category::usage, "not connected");
   throw Error(Category::usage, "the launcher started " + std::to_string(launch.processes) +
                                    " processes but MPI connected only " + std::to_string(connected) +
                                    ": start with the mpirun of the MPI that lockstep was built with, or " +
-                                   "under Slurm with srun --mpi=pmix");
+                                   "under Slurm with srun --mpi=pmix; if no launcher started this process, " +
+                                   "unset " + launch.variable);
 }
 
 /// Refuses to start Open MPI in a step of Slurm without PMIx: it would end every process, with 40 lines of
@@ -114,6 +117,8 @@ World::Runtime::Runtime(int* argc, char*** argv) : launch(prepare_launch()), hos
   watch = std::make_unique<Watch>(started_ranks(launch, host_name));
   check_managed(launch);
   check_reachable(launch);
+  // Open MPI 4.1.4 opens that many files in a lone process. Without them, it prints 30 lines.
+  if (!launch.known) reserve_open_files(8, "starting MPI");
   session.emplace(argc, argv);
   const MpiGroup all = MpiGroup::duplicate(MPI_COMM_WORLD);
   check_connected(launch, all.size());

@@ -42,6 +42,20 @@ std::string_view word(std::string_view text, int number) {
 
 std::uint64_t number(std::string_view text) { return std::strtoull(std::string(text).c_str(), nullptr, 10); }
 
+/// Name of the program that a process runs, cut off at 15 characters; empty: unknown.
+std::string name_of(std::int64_t process) {
+  std::string name = read_proc(fmt::format("/proc/{}/comm", process));
+  if (name.ends_with('\n')) name.pop_back();
+  return name;
+}
+
+/// Whether this is a name of mpirun or its daemon.
+bool is_open_mpi(std::string_view name) {
+  constexpr std::array<std::string_view, 6> names{"mpirun", "mpiexec", "orterun",
+                                                  "orted",  "prterun", "prted"};
+  return std::ranges::find(names, name) != names.end();
+}
+
 #ifdef SYS_pidfd_open
 int open_process(std::int64_t process) {
   return static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(process), 0));
@@ -75,14 +89,15 @@ std::uint64_t own_network() {
 }
 
 std::optional<ProcessId> own_launcher() {
-  constexpr std::array<std::string_view, 6> names{"mpirun", "mpiexec", "orterun",
-                                                  "orted",  "prterun", "prted"};
   const std::int64_t parent = getppid();
-  std::string name = read_proc(fmt::format("/proc/{}/comm", parent));
-  if (name.ends_with('\n')) name.pop_back();
   const auto status = status_of(parent);
-  if (!status || std::ranges::find(names, name) == names.end()) return std::nullopt;
+  if (!status || !is_open_mpi(name_of(parent))) return std::nullopt;
   return ProcessId{parent, status->start, own_process().number_space};
+}
+
+bool is_child_of_launcher() {
+  const std::string name = name_of(getppid());
+  return is_open_mpi(name) || name == "hydra_pmi_proxy" || name == "slurmstepd";
 }
 
 std::optional<ProcessStatus> status_of(std::int64_t process) {

@@ -32,6 +32,9 @@ std::uint64_t own_network();
 /// The process that has started this one, if it is Open MPI's mpirun or its daemon.
 std::optional<ProcessId> own_launcher();
 
+/// Whether a launcher has started this process directly: Open MPI's, MPICH's or Slurm's.
+bool is_child_of_launcher();
+
 /// Facts about a process, according to /proc.
 struct ProcessStatus {
   char state = '?';                     ///< R, S, D, T (stopped), t (traced), Z, X

@@ -19,6 +19,11 @@ sigset_t make_signal_set(std::initializer_list<int> signals) {
   return set;
 }
 
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 AllSignalsBlocked::AllSignalsBlocked() : before_() {
   sigset_t all;
   sigfillset(&all);
@@ -28,7 +33,10 @@ AllSignalsBlocked::AllSignalsBlocked() : before_() {
 AllSignalsBlocked::~AllSignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 Signals::Signals(std::initializer_list<int> signals) {
-  const sigset_t set = make_signal_set(signals);
+  sigset_t set = make_signal_set(signals);
+  for (const int signal : signals) {
+    if (is_ignored(signal)) sigdelset(&set, signal);
+  }
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   descriptor_ = FileDescriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }

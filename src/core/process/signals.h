@@ -17,7 +17,14 @@ std::string signal_name(int signal);
 /// and `timeout` sends one to a process and to its group.
 inline constexpr std::chrono::milliseconds same_interrupt{500};
 
+/// Signals that a training handles: SIGUSR2 asks for a checkpoint, and each other one stops it.
+inline constexpr std::initializer_list<int> training_signals = {SIGTERM, SIGINT,  SIGHUP,
+                                                                SIGXCPU, SIGUSR1, SIGUSR2};
+
 sigset_t make_signal_set(std::initializer_list<int> signals);
+
+/// Whether this process ignores the signal, as one that nohup has started does SIGHUP.
+bool is_ignored(int signal);
 
 /// Blocks all signals for the calling thread, and restores the ones that were blocked before. A thread that
 /// is made meanwhile gets no signals.
@@ -33,7 +40,7 @@ class AllSignalsBlocked {
 };
 
 /// Signals that arrive at a descriptor instead of interrupting: this thread, and threads that it makes, block
-/// them. A signal that was ignored before, as by nohup, stays ignored.
+/// them. Those that this process ignores are left out, and stay ignored.
 class Signals {
  public:
   explicit Signals(std::initializer_list<int> signals);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -20,6 +21,20 @@
 
 namespace lockstep {
 namespace {
+
+/// Limits of the shell on the memory of this process, for a message; empty: there are none.
+std::string memory_limits() {
+  std::string text;
+  const auto add = [&](auto resource, const char* flag) {
+    rlimit limit{};
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+    text += fmt::format("; this process may have {} MB in all (ulimit {} {})", limit.rlim_cur >> 20, flag,
+                        limit.rlim_cur >> 10);
+  };
+  add(RLIMIT_DATA, "-d");
+  add(RLIMIT_AS, "-v");
+  return text;
+}
 
 /// One action of a stream's recording.
 struct Action {
@@ -233,7 +248,8 @@ class CpuDevice : public Device {
     }
     void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED) {
-      throw Error(Category::resource, fmt::format("not enough memory: {} MB are needed", bytes >> 20));
+      throw Error(Category::resource, fmt::format("not enough memory: {} MB are needed{}",
+                                                  (bytes + (1U << 20) - 1) >> 20, memory_limits()));
     }
     madvise(data, bytes, MADV_HUGEPAGE);
     return {data, bytes, [bytes](void* address) { munmap(address, bytes); }};

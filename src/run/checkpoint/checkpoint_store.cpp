@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <set>
 #include <string>
@@ -223,8 +224,9 @@ std::string CheckpointStore::write(const CheckpointContents& contents, std::uint
 
 void check_checkpoint_space(const Path& folder, std::uint64_t bytes, std::uint64_t step,
                             std::uint64_t best_step) {
-  Path existing = folder;
+  Path existing = folder, missing;
   while (file_kind(existing) == FileKind::missing && existing != folder_of(existing)) {
+    missing = existing;
     existing = folder_of(existing);
   }
   std::uint64_t available = 0;
@@ -232,6 +234,13 @@ void check_checkpoint_space(const Path& folder, std::uint64_t bytes, std::uint64
   const std::uint64_t reusable = reusable_bytes(folder, step, best_step);
   available += reusable;
   if (available / 2 >= bytes) return;
+  if (!missing.empty()) {  // in /proc, for example, no folder can be made, whatever the room
+    const bool made = files().mkdir(missing) == 0;
+    if (!made && errno != ENOSPC && errno != EDQUOT && errno != EEXIST) {
+      fail_file(missing, "create the folder");
+    }
+    if (made) files().rmdir(missing);
+  }
   throw Error(
       Category::resource,
       fmt::format("{}: no room for two checkpoints of {} MB: {} MB are free{}; free some, choose another "
