@@ -123,16 +123,17 @@ void visit(O& options, Visitor&& field) {
                        "column of a table (regression), or any number of labels of each image (multilabel)",
                .needs = {{"dataset", {"csv", "images"}}}});
   field(labels, {.name = "labels",
-                 .help = "table of the images and their labels: a column with the names of the files, and "
-                         "either one with the names of the labels or one of 0 and 1 for each label; or a "
-                         "folder with train.csv, val.csv and test.csv",
+                 .help = "table of the images: a column with the names of the files, and one with their "
+                         "classes or, for multilabel, with the names of their labels, or one of 0 and 1 for "
+                         "each label; or a folder with train.csv, val.csv and test.csv",
                  .placeholder = "FILE.csv",
                  .scope = Scope::file,
-                 .needs = {{"dataset", {"images"}}, {"task", {"multilabel"}}}});
+                 .needs = {{"dataset", {"images"}}}});
   field(label_column, {.name = "label-column",
                        .help = "name of the column with the classes, or the numbers to predict; without it: "
-                               "'label' or, if there is none, the last column",
-                       .needs = {{"dataset", {"csv"}}}});
+                               "'label' or, if there is none, the last column (of images: the only one "
+                               "beside the names of the files)",
+                       .needs = {{"dataset", {"csv", "images"}}}});
   field(drop_columns, {.name = "drop-columns",
                        .help = "names of columns that are neither features nor labels, such as row numbers",
                        .needs = {{"dataset", {"csv", "images"}}}});

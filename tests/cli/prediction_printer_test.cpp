@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
+#include "cli/model/target_text.h"
 #include "cli/predict/images.h"
 #include "support/text.h"
 
@@ -117,6 +119,22 @@ TEST(NumberPrinter, DigitsFollowTheDeviation) {
     EXPECT_TRUE(printed_numbers(row.first, PredictionFormat::text)
                     .starts_with(std::string("a,1  price ") + row.second + "\n"))
         << printed_numbers(row.first, PredictionFormat::text);
+  }
+}
+
+TEST(TableNumber, LacksTheErrorOfTheFloat) {
+  const std::pair<TargetScale, std::vector<double>> rows[] = {
+      {{.mean = 4.825, .deviation = 2.8056861688072496}, {0.0, 0.1, 1.5, -9.3, 901.5, 1e6}},
+      {{.mean = 1000.0 / 3.0, .deviation = 300.0}, {0.0, 0.1, -3.25, 1000.0}},
+      {{.mean = 1e9 / 3.0, .deviation = 1e9}, {0.0, 2e9, 3e12}},
+      {{.mean = 3e-9, .deviation = 1e-9}, {0.0, 1.5e-9}},
+  };
+  for (const auto& [scale, numbers] : rows) {
+    for (const double number : numbers) {
+      const double found = table_number(static_cast<float>((number - scale.mean) / scale.deviation), scale);
+      EXPECT_DOUBLE_EQ(found, number) << scale.deviation;
+      EXPECT_EQ(std::signbit(found), std::signbit(number)) << number;
+    }
   }
 }
 

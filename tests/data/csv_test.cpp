@@ -221,25 +221,38 @@ TEST(CsvTable, WarnsOfAHeaderThatIsARow) {
 }
 
 TEST(CsvTable, WarnsOfNumbersInAnotherNotation) {
-  const auto warnings = [](std::initializer_list<const char*> cells) {
+  const auto warnings = [](const Fields& cells) {
     std::string text = "x\tlabel\n";
-    for (const char* cell : cells) text += fmt::format("{}\ta\n", cell);
+    for (const std::string& cell : cells) text += fmt::format("{}\ta\n", cell);
     return parsed(text).warnings;
   };
-  const auto warning = [](const char* example) {
-    return Fields{
-        fmt::format("t.csv: column x: numbers such as '{}' count as texts: write them like 1234.5", example)};
+  const auto warning = [](const char* example, const char* more = "") {
+    return Fields{fmt::format(
+        "t.csv: column x: numbers such as '{}' count as texts: write them like 1234.5{}", example, more)};
   };
-  for (const char* cell : {"1,95", "-10,9", "$1.9", "$1,9", "-$1", "€ -5", "3,50 €", "1,234", "1,234,567.8",
-                           "1.234.567,8", "$1.234.567", "1'000.5", "1 234,5 €", "10 %", "1,5%"}) {
+  const char* const semicolons = ", or separate the cells by semicolons";
+  for (const char* cell : {"1,95", "-10,9", "-1,9"}) {
+    EXPECT_EQ(warnings({cell, "NA", "4"}), warning(cell, semicolons));
+  }
+  for (const char* cell :
+       {"$1.9", "$1,9", "-$1", "€ -5", "3,50 €", "1,234", "1,234,567.8", "1.234.567,8", "$1.234.567",
+        "1'000.5", "1 234,5 €", "10 %", "1,5%", "1 500", "12 500 000", "1 234,5"}) {
     EXPECT_EQ(warnings({cell, "NA", "4"}), warning(cell));
+  }
+  EXPECT_EQ(warnings({"1,8", "1,9", "2,0"}), warning("1,8", semicolons));
+  EXPECT_EQ(warnings({"0,1", "0,5", "0,2"}), warning("0,1", semicolons));
+  EXPECT_EQ(warnings({"1,8", "1,95"}), warning("1,95", semicolons));
+  EXPECT_EQ(warnings({"555 123", "1 500", "17 800"}), warning("555 123"));
+  for (const auto& cells : {Fields{"1,2", "1,3", "2,3"}, Fields{"2,1", "3,1", "3,2", "1,2,3"},
+                            Fields{"1,1", "2,0"}, Fields{"555 123", "555 124", "666 123"}}) {
+    EXPECT_EQ(warnings(cells), Fields()) << cells[0];
   }
   for (const char* cell :
        {"red", "1.2.3", "192.168.0.1", "3+", "<1", "1-2", "1,9", "0,1", "1,2,3", "12:30", "1e999", "$",
         "030 123 456", "555 123", "10.100.200.255", "10.100.200", "1,234.567,8", "$1,234.567.8"}) {
     EXPECT_EQ(warnings({cell, "4"}), Fields()) << cell;
   }
-  EXPECT_EQ(warnings({"1,95", "2,55", "few"}), warning("1,95"));
+  EXPECT_EQ(warnings({"1,95", "2,55", "few"}), warning("1,95", semicolons));
   EXPECT_EQ(warnings({"1,95", "few"}), Fields());
   EXPECT_EQ(parsed("x;label\n1,95;a\n").warnings, Fields());
   CsvTable table = parsed("few\tx\ty\tlabel\n7%\t1,95\t$2\ta\na\t1,95\t$2\ta\n");
@@ -249,6 +262,20 @@ TEST(CsvTable, WarnsOfNumbersInAnotherNotation) {
   const CsvTable test = split_off_test_rows(table, 0.5);
   EXPECT_EQ(table.warnings.size(), 1U);
   EXPECT_EQ(test.warnings, Fields());
+}
+
+TEST(CsvTable, WarnsOfDecimalPointsBesideCommas) {
+  const std::string mixed =
+      "'901,5' (line 2) has a decimal comma, but '1.250' (line 3) has a decimal point and counts as 1.25: "
+      "write all numbers in one way";
+  EXPECT_EQ(parsed("x;label\n901,5;a\n1.250;a\n3;a\n").warnings, Fields{"t.csv: column x: " + mixed});
+  EXPECT_EQ(parsed("x;y;label\n901,5;1.5;a\n1.250;2,5;a\n").warnings,
+            Fields{"t.csv: columns x, y: " + mixed});
+  EXPECT_EQ(parsed("x;y;label\n901,5;1.5;a\n3;2.5;a\n").warnings, Fields());
+  const DatasetPair numbers = csv_datasets("x;y\n1;901,5\n2;1.250\n", "x;y\n1;3\n", Task::regression);
+  EXPECT_EQ(numbers.train->warnings(), Fields{"t.csv: column y: " + mixed});
+  const DatasetPair test = csv_datasets("x;label\n1;a\n2;b\n", "x;label\n901,5;a\n1.250;b\n");
+  EXPECT_EQ(test.test->warnings(), Fields{"t.csv: column x: " + mixed});
 }
 
 TEST(CsvTable, WarnsOfTextsAmongNumbers) {
@@ -392,6 +419,10 @@ TEST(CsvDataset, TestTablesThatDoNotFit) {
   const std::string single = "x,kind\n1,a\n2,a\n";
   expect_error(Category::data, {"t.csv: column 'kind': only one class, 'a', in all training rows"},
                [&] { csv_datasets(single, single); });
+  const std::string control = std::string("x,label\n1,a\n2,b") + '\0' + "\n";
+  expect_error(Category::data,
+               {"t.csv: line 3, column 'label': class 'b?' has control characters in its name"},
+               [&] { csv_datasets(control, control); });
 }
 
 /// The table has as many classes as rows, as in a column of measurements that is taken for labels. It would

@@ -92,8 +92,17 @@ TEST(ImageFolder, FoldersThatDoNotFit) {
   std::filesystem::create_directories(pets.path() / "train/emu");
   expect_error(Category::data, {"train/emu: a class without images"},
                [&] { list_images(pets.path() / "train"); });
+  for (const char* name : {"2.heic", "1.heic", ".hidden"}) pets.write(std::string("train/emu/") + name, "");
   expect_exact_error(Category::data,
-                     pets.string() + "/train/cat: holds neither folders named after classes nor train*.tar",
+                     pets.string() +
+                         "/train/emu: a class without images (.jpg, .jpeg, .png or .webp); "
+                         "2 entries skipped, the first is 1.heic",
+                     [&] { list_images(pets.path() / "train"); });
+  expect_exact_error(Category::data,
+                     pets.string() +
+                         "/train/cat: holds neither folders named after classes nor train*.tar; "
+                         "train and eval can take the classes of its images from a table "
+                         "(--labels)",
                      [&] { list_images(pets.path() / "train/cat"); });
   std::filesystem::rename(pets.path() / "train/emu", pets.path() / "train/e\nmu");
   expect_error(Category::data, {"/train: class 'e?mu' has control characters in its name"},
@@ -182,6 +191,27 @@ TEST(ImageParts, TrainingFolderAloneIsDividedToo) {
     std::filesystem::rename(pets.path() / name, pets.path() / "train" / name);
   }
   EXPECT_EQ(pets.names(true), before);
+}
+
+TEST(ImageParts, ImagesBesideThePartsAreNamed) {
+  const Pets pets;
+  const auto warnings = [&] {
+    const ImageParts parts = list_image_parts(pets.path(), 0.25);
+    EXPECT_EQ(warnings_of(*parts.test), Names());
+    return warnings_of(parts.train);
+  };
+  std::filesystem::remove(pets / "train/cat/readme.txt");
+  pets.write("readme.txt", "");
+  pets.write("runs/1/options.cfg", "");
+  pets.write(".cache/cat/1.jpg", "");
+  EXPECT_EQ(warnings(), Names()) << "these are no images";
+  pets.write("emu/1.jpg", "");
+  EXPECT_EQ(warnings(), Names{pets.string() + ": 1 entry skipped, beside train; the first is emu"});
+  for (const char* name : {"loose.png", "shard-1.tar", "dev/cat/1.jpg", "Val/cat/1.jpg"}) {
+    pets.write(name, "");
+  }
+  EXPECT_EQ(warnings(), Names{pets.string() + ": 5 entries skipped, beside train; the first is Val; parts of "
+                                              "the data must be called train, val and test"});
 }
 
 TEST(ImageParts, FractionsThatAreMissingOrHaveNoUse) {

@@ -5,7 +5,9 @@
 
 #include <optional>
 
+#include "data/sets/images/image_parts.h"
 #include "data/sets/images/label_table.h"
+#include "data/sets/images/listed_images.h"
 #include "data/sets/parts.h"
 #include "support/expect_error.h"
 #include "support/image_files.h"
@@ -70,6 +72,9 @@ TEST(LabelTable, BadTables) {
           "t.csv: line 2: column 'cat': '2' is neither 0 nor 1; labels are columns of");
   refused("fname,labels,is_valid\na,cat,True\n", "t.csv: line 2: column 'labels': 'cat' is neither 0 nor 1");
   refused("image,dog,cat\na,1,\n", "t.csv: line 2: column 'cat': '' is neither 0 nor 1");
+  refused(",file,dog\n0,a.jpg,1\n1,b.jpg,0\n2,c.jpg,1\n",
+          "t.csv: line 4: column 'column1': '2' is neither 0 nor 1; labels are columns of 0 and 1, or one "
+          "column of names; beside the images in column 'file' there are column1, dog: leave out the others");
   refused("image,labels\na,cat;;dog\n", "t.csv: line 2: an empty label in 'cat;;dog'");
   refused("image,labels\na,cat|dog\nb,dog|\n", "t.csv: line 3: an empty label in 'dog|'");
   refused("image,labels\n,cat dog\n", "t.csv: line 2: no image in column 'image'");
@@ -84,6 +89,60 @@ TEST(LabelTable, BadTables) {
   refused("image,labels\na,cat,dog\n", "t.csv: line 2: 3 fields, the header has 2");
   refused("", "t.csv: is empty");
   refused("image,labels\na,c\xff t\n", "t.csv: line 2: column 'labels': a text is not UTF-8");
+}
+
+LabelTable classes_in(std::string_view text, const CsvOptions& options = {},
+                      const LabelTable* train = nullptr) {
+  CsvReader reader(text, "t.csv");
+  return read_class_table(reader, options, train);
+}
+
+TEST(ClassTable, HasAClassForEachImage) {
+  const LabelTable table = classes_in("id,breed\na,pug\nb, big dog \nc,10\nd,9\ne,pug\n");
+  EXPECT_EQ(table.labels, (Texts{"10", "9", "big dog", "pug"})) << "the order of folders";
+  EXPECT_EQ(table.classes, (std::vector<int>{3, 2, 0, 1, 3}));
+  EXPECT_EQ(table.images, (Texts{"a", "b", "c", "d", "e"}));
+  EXPECT_EQ(table.targets, Floats());
+  const LabelTable train = classes_in("id,breed\na,pug\nb,cat\n");
+  EXPECT_EQ(classes_in("id,breed\nc,pug\n", {}, &train).classes, (std::vector<int>{1}));
+}
+
+TEST(ClassTable, ColumnsAreFound) {
+  const Texts images = {"a", "b"}, files = {"a.jpg", "b.PNG"}, pets = {"cat", "dog"};
+  const auto expect = [&](std::string_view text, const Texts& names, const CsvOptions& options) {
+    const LabelTable table = classes_in(text, options);
+    EXPECT_EQ(table.images, names) << text;
+    EXPECT_EQ(table.labels, pets) << text;
+    EXPECT_EQ(table.classes, (std::vector<int>{0, 1})) << text;
+  };
+  expect("id,pet\na,cat\nb,dog\n", images, {});
+  expect("id,fold,label\na,0,cat\nb,1,dog\n", images, {});
+  expect("label,id\ncat,a\ndog,b\n", images, {});
+  expect("pet,file\ncat,a.jpg\ndog,b.PNG\n", files, {});
+  expect(",file,label\n0,a.jpg,cat\n1,b.PNG,dog\n", files, {});
+  expect("id,pet,fold\na,cat,0\nb,dog,1\n", images, {.label_column = "pet"});
+  expect("id,pet,fold\na,cat,0\nb,dog,1\n", images, {.drop_columns = {"fold"}});
+  expect(",id,pet\n0,a,cat\n1,b,dog\n", images, {.drop_columns = {"column1"}});
+}
+
+TEST(ClassTable, BadTables) {
+  const auto refused = [](Category category, const char* text, const char* words, const CsvOptions& options) {
+    expect_error(category, {words}, [&] { classes_in(text, options); });
+  };
+  refused(Category::usage, ",id,pet\n0,a,cat\n1,b,dog\n",
+          "label-column: name the column of t.csv with the classes, or leave out columns with "
+          "--drop-columns: beside the images in column 'column1' there are id, pet",
+          {});
+  refused(Category::data, "id,pet,x\na,cat,0\n",
+          "t.csv: line 1: unknown label column 'pte'; did you mean 'pet'", {.label_column = "pte"});
+  refused(Category::data, "id,pet\na,cat\nb, \n", "t.csv: line 3: no class in column 'pet'", {});
+  refused(Category::data, "id,pet\n,cat\n", "t.csv: line 2: no image in column 'id'", {});
+  refused(Category::data, "id,pet\na,c\tat\n", "t.csv: class 'c?at' has control characters in its name", {});
+  refused(Category::data, "id,pet\n", "t.csv: no rows after the header", {});
+  refused(Category::data, "id\na\n", "t.csv: line 1: the first column must name images", {});
+  const LabelTable train = classes_in("id,pet\na,cat\nb,dog\n");
+  expect_error(Category::data, {"t.csv: line 2: unknown class 'dgo'; did you mean 'dog'?"},
+               [&] { classes_in("id,pet\nc,dgo\n", {}, &train); });
 }
 
 /// Images a.jpg to e.jpg, of which the tests use the names only.
@@ -207,7 +266,7 @@ TEST(LabelledImages, TablesAndFoldersThatDoNotFit) {
   with("a,sun sea\nb,sky\nc,\nd,\ne,\na.jpg,sun\n");
   album.refused(Category::data, "line 7: image 'a.jpg' is named a second time, after line 2 of ", 0.2);
   with("x/a,sun sea\nx/b,sky\n");
-  album.refused(Category::data, "labels.csv: none of the 2 images that it names is in ", 0.2);
+  album.refused(Category::data, "labels.csv: none of the 2 images in column 'image' is in ", 0.2);
   album.add("a.png");
   album.write("labels.csv", all_rows);
   EXPECT_THROW(album.open("labels.csv", 0.2), Error);  // no row for a.png
@@ -223,8 +282,110 @@ TEST(LabelledImages, TablesAndFoldersThatDoNotFit) {
                           .test_fraction = 0.2});
   });
   expect_error(
-      Category::data, {"labels.csv: is not a folder, from which images with several labels are read"},
+      Category::data, {"labels.csv: is not a folder, from which the images of a table are read"},
       [&] { open_labelled_images({.directory = (album / "labels.csv").string(), .labels = "labels.csv"}); });
+}
+
+/// 120 images of two classes: in folders named after them, and in one folder with a table.
+struct ListedPets : TemporaryFolder {
+  ListedPets() {
+    for (int i = 0; i < 120; ++i) {
+      const std::string pet = i % 3 == 0 ? "cat" : "dog", name = std::to_string(i) + ".jpg";
+      write("folders/" + pet + "/" + name, "");
+      write("flat/" + name, "");
+      rows.insert(rows.begin(), std::to_string(i) + "," + pet + "\n");
+    }
+    write_table("labels.csv", 0, rows.size());
+  }
+  void write_table(const std::string& name, std::size_t begin, std::size_t end) const {
+    std::string table = "id,pet\n";
+    for (std::size_t i = begin; i < end; ++i) table += rows[i];
+    write(name, table);
+  }
+  ImageParts listed(const std::string& labels, double test_fraction = 0.25,
+                    DataUse use = DataUse::training) const {
+    return list_labelled_images({.name = "images",
+                                 .directory = (*this / "flat").string(),
+                                 .labels = (*this / labels).string(),
+                                 .test_fraction = test_fraction},
+                                use);
+  }
+  Texts rows;
+};
+
+/// Names and classes of a list's files.
+Texts files_in(const ImageList& list) {
+  Texts names;
+  for (const ImageList::File& file : list.files) {
+    names.push_back(std::filesystem::path(file.name).filename().string() + " " +
+                    list.classes[static_cast<std::size_t>(file.label)]);
+  }
+  return names;
+}
+
+TEST(ImagesWithClasses, AreThoseOfFolders) {
+  const ListedPets pets;
+  const ImageParts folders = list_image_parts(pets / "folders", 0.25), table = pets.listed("labels.csv");
+  EXPECT_EQ(table.train.classes, (Texts{"cat", "dog"}));
+  EXPECT_EQ(files_in(table.train), files_in(folders.train));
+  EXPECT_EQ(files_in(*table.test), files_in(*folders.test));
+  EXPECT_EQ(table.test_origin, "test fraction 0.25");
+}
+
+TEST(ImagesWithClasses, ATableForEachPart) {
+  const ListedPets pets;
+  pets.write_table("tables/train.csv", 0, 80);
+  pets.write_table("tables/val.csv", 80, 100);
+  pets.write_table("tables/test.csv", 100, 120);
+  const ImageParts parts = pets.listed("tables", 0.0);
+  EXPECT_EQ(parts.train.files.size(), 80U);
+  EXPECT_EQ(parts.validation->files.size(), 20U);
+  EXPECT_EQ(parts.test->files.size(), 20U);
+  EXPECT_EQ(parts.validation_origin, (pets / "tables/val.csv").string());
+  EXPECT_EQ(parts.test_origin, (pets / "tables/test.csv").string());
+}
+
+TEST(ImagesWithClasses, TheFingerprintHasTheClasses) {
+  const Album album;
+  const auto fingerprint = [&](const std::string& rows) {
+    album.write("labels.csv", "image,label\n" + rows);
+    const ImageParts parts = list_labelled_images(
+        {.name = "images", .directory = album.string(), .labels = (album / "labels.csv").string()},
+        DataUse::measuring);
+    return make_images(parts.train, {3, 8, 8})->fingerprint();
+  };
+  const std::string rows = "a,cat\nc,dog\nd,dog\ne,dog\n";  // b is between both classes
+  EXPECT_EQ(fingerprint("b,cat\n" + rows), fingerprint(rows + "b,cat\n"));
+  EXPECT_NE(fingerprint("b,cat\n" + rows), fingerprint("b,dog\n" + rows));
+}
+
+TEST(ImagesWithClasses, TablesThatDoNotFit) {
+  const ListedPets pets;
+  const auto refused = [&](const std::string& labels, const std::string& words) {
+    expect_error(Category::data, {words}, [&] { pets.listed(labels); });
+  };
+  pets.write_table("missing.csv", 1, 120);
+  refused("missing.csv", "/flat: 1 of 120 images have no row in ");
+  pets.write("twice.csv", contents(pets / "labels.csv") + "119,cat\n");
+  refused("twice.csv", "line 122: image '119' is named a second time, after line 2 of ");
+  pets.write("gone.csv", contents(pets / "labels.csv") + "120,cat\n");
+  refused("gone.csv", "gone.csv: line 122: no image '120' in ");
+  pets.write("other.csv", "file,label\nx1,cat\nx2,dog\n");
+  refused("other.csv", "other.csv: none of the 2 images in column 'file' is in ");
+  std::string one = "id,pet\n";
+  for (int i = 0; i < 120; ++i) one += std::to_string(i) + ",cat\n";
+  pets.write("one.csv", one);
+  refused("one.csv", "one.csv: only one class, 'cat', in all training images");
+  EXPECT_EQ(pets.listed("one.csv", 0.0, DataUse::measuring).train.files.size(), 120U);
+  std::filesystem::create_directories(pets / "flat/train");
+  std::filesystem::create_directories(pets / "flat/test");
+  for (int i = 0; i < 120; ++i) {
+    const std::string name = std::to_string(i) + ".jpg";
+    const std::string part = i % 3 == 0 ? "flat/test/" : "flat/train/";
+    std::filesystem::rename(pets / ("flat/" + name), pets / (part + name));
+  }
+  expect_error(Category::data, {"labels.csv: the training images have no class 'cat'"},
+               [&] { pets.listed("labels.csv", 0.0); });
 }
 
 }  // namespace

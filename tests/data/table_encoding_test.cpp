@@ -27,6 +27,13 @@ std::string column(const Texts& cells) {
   return text;
 }
 
+/// The same, separated by tabs.
+std::string tab_column(const Texts& cells) {
+  std::string text = "x\tlabel\n";
+  for (const std::string& cell : cells) text += cell + "\ta\n";
+  return text;
+}
+
 TEST(TableEncoding, NumbersAreStandardized) {
   const TableColumn x = fitted(column({"1", "", "4", "4"})).columns.at(0);
   EXPECT_EQ(x, (TableColumn{.name = "x", .mean = 3.0, .deviation = std::sqrt(2.0), .gaps = true}));
@@ -67,6 +74,7 @@ TEST(TableEncoding, ColumnsThatCannotBeEncodedAreNamed) {
       {column(counted(65, "w")), "t.csv: column 'x'" + many},
       {column(counted(3000, "w")), "t.csv: column 'x'" + many},
       {column(counted(65, "$")), "leave it out with --drop-columns x, or write numbers like 1234.5"},
+      {tab_column(counted(65, "0,")), "or write numbers like 1234.5, or separate the cells by semicolons"},
       {column(prices), "('few' in line 2, ...): leave it out with --drop-columns x, or write numbers like"},
       {column(one_price),
        "('$1' in line 2, ...): leave it out with --drop-columns x, or replace the texts by"},
@@ -204,6 +212,29 @@ TEST(TableEncoding, WarnsOfManyUnknownTextsOnce) {
   EXPECT_EQ(table.warnings,
             Texts{"t.csv: 3 cells have texts that no training row has in that column ('c' in line "
                   "3, column 'x', ...): they count as none of its texts"});
+}
+
+TEST(TableEncoding, WarnsOfSpellingsThatCountAsOneText) {
+  const auto warning = [](const char* spellings) {
+    return Texts{
+        fmt::format("t.csv: column 'x': the numbers {} count as one text: write them in one way or, "
+                    "if they differ, with a letter before each",
+                    spellings)};
+  };
+  const TableEncoding encoding = fitted(column({"007", "B7", "100"}));
+  const auto encoded_rows = [](const Texts& cells) {
+    CsvTable table = parsed(column(cells));
+    const TableEncoding own = fit_table_encoding(table);
+    return encode_table(std::move(table), own).warnings;
+  };
+  const std::vector<std::pair<Texts, Texts>> cases = {
+      {{"100", "B7", "1E2", "1e2"}, warning("'100' and '1E2'")},
+      {{"007", "B7", "7", "007"}, warning("'007' and '7'")},
+      {{"9007199254740992", "B7", "9007199254740993"}, warning("'9007199254740992' and '9007199254740993'")},
+      {{"007", "B7", "007", "100"}, {}}};
+  for (const auto& [cells, warnings] : cases) EXPECT_EQ(encoded_rows(cells), warnings) << cells[0];
+  EXPECT_EQ(encoded(column({"100", "1E2"}), encoding).warnings, warning("'100' and '1E2'"));
+  EXPECT_EQ(encoded_rows({"100", "1E2", "7"}), Texts());  // numbers
 }
 
 TEST(TableEncoding, WarnsOfNumbersBeyondAFloat) {

@@ -158,7 +158,7 @@ std::string text_of(const std::vector<TableColumn>& columns) {
 
 NumberStatistics measure_numbers(const Dataset& dataset) {
   const TargetScale scale = dataset.target_scale();
-  const auto number = [&](std::uint64_t id) { return in_unit(dataset.targets(id)[0], scale); };
+  const auto number = [&](std::uint64_t id) { return table_number(dataset.targets(id)[0], scale); };
   const auto count = static_cast<double>(dataset.size());
   NumberStatistics found{.smallest = number(0), .largest = number(0)};
   for (std::uint64_t id = 0; id < dataset.size(); ++id) {

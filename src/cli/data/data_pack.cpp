@@ -1,12 +1,16 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "core/files/file.h"
 #include "core/files/folder.h"
 #include "core/message.h"
 #include "core/printable.h"
+#include "data/files/shard_index.h"
 #include "data/sets/images/image_parts.h"
 #include "data/sets/images/pack_images.h"
+#include "data/sets/images/packed_images.h"
 #include "data/sets/parts.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -50,7 +54,8 @@ OptionSet option_set(PackRequest& request) {
   OptionSet set("lockstep data pack [options] DIR OUT",
                 "Packs the images of DIR/train/CLASS/, DIR/val/CLASS/ and DIR/test/CLASS/, or with "
                 "--test-fraction those of DIR/CLASS/, into a few large files in OUT, which are smaller and "
-                "faster to read. Train on them with --dataset images --data-dir OUT.");
+                "faster to read. Train on them with --dataset images --data-dir OUT. An OUT that already "
+                "holds packed images is refused; what an interrupted packing left there is replaced.");
   set.positional("DIR", "folder with the images, or tar files (train-{00..09}.tar)", request.source);
   set.positional("OUT", "folder for the packed files", request.target);
   set.add(request);
@@ -77,6 +82,21 @@ ImageParts list_parts(const PackRequest& request) {
   }
 }
 
+/// Checks that `target` has no complete packing, which a new one would replace.
+void check_not_packed(const std::filesystem::path& target) {
+  if (!has_packed_images(target)) return;
+  std::vector<std::string> counts;
+  for (const Part part : {Part::train, Part::validation, Part::test}) {
+    const std::filesystem::path index = find_part(target, part, ".index");
+    if (index.empty()) continue;
+    counts.push_back(fmt::format("{} {}", parse_shard_index(read_file(index), index.string()).entries.size(),
+                                 part == Part::train ? "training" : names_of(part)[0]));
+  }
+  throw Error(Category::usage,
+              fmt::format("{}: already holds packed images ({}): remove it, or choose another folder for OUT",
+                          target.string(), fmt::join(counts, ", ")));
+}
+
 /// Checks that packed files would neither hide the images of a folder nor be taken for a class.
 void check_target(const std::filesystem::path& target, const std::filesystem::path& classes) {
   for (const Part part : {Part::train, Part::validation, Part::test}) {
@@ -94,6 +114,7 @@ void check_target(const std::filesystem::path& target, const std::filesystem::pa
 
 void pack_parts(PackRequest request) {
   request.options.shard_bytes = static_cast<std::uint64_t>(request.shard_megabytes) * 1'000'000;
+  check_not_packed(request.target);
   request.options.on_bad_file = [](const std::string& line) { print_warning(line + "; skipped"); };
   const ImageParts images = list_parts(request);
   check_target(request.target, images.train.folder);

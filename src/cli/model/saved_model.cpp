@@ -146,7 +146,12 @@ std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::G
   const std::string saved = fact(description.data, "dataset");
   const std::string dataset = given("dataset").empty() ? saved : given("dataset");
   if (dataset == saved) {
-    for (const auto& [name, value] : description.data)
+    // The classes of other images may be the names of their folders.
+    const bool is_elsewhere = dataset == "images" && description.task == name_of(Task::classification) &&
+                              given("labels").empty() && !given("data-dir").empty() &&
+                              !is_same_file(given("data-dir"), fact(description.data, "data-dir"));
+    for (const auto& [name, value] : description.data) {
+      if (is_elsewhere && (name == "labels" || name == "label-column" || name == "drop-columns")) continue;
       add(name, value, name != "data-dir" && name != "labels");
   } else if (dataset == "images" && description.table.empty()) {
     add("image-size", std::to_string(description.shape.height), true);

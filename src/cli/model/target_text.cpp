@@ -2,7 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace lockstep {
+
+double table_number(float target, const TargetScale& scale) {
+  const double distance = scale.deviation * std::max(1.0, std::fabs(static_cast<double>(target)));
+  const double exponent = std::floor(std::log10(distance * 2e-6));
+  const double number = in_unit(target, scale);
+  // Negative powers of ten are not exact. The sum with 0 is never -0.
+  if (exponent < 0.0) {
+    const double power = std::pow(10.0, -exponent);
+    return std::round(number * power) / power + 0.0;
+  }
+  const double power = std::pow(10.0, exponent);
+  return std::round(number / power) * power + 0.0;
+}
 
 std::string target_text(double number, const TargetScale& scale) {
   constexpr int most = 15;

@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// A table or an archive that could not be read. `error` names it.
+/// A table or an archive that could not be read, or a folder without inputs. `error` names it.
 struct UnreadInput {
   std::string input;
   std::string error;

@@ -13,45 +13,58 @@
 namespace lockstep {
 namespace {
 
-void add(const std::string& name, const InputKind& kind, std::vector<std::string>& inputs) {
+struct FoundNames {
+  std::vector<std::string> files = {};
+  std::vector<std::string> empty_folders = {};
+};
+
+void add(const std::string& name, const InputKind& kind, FoundNames& found) {
   if (name.empty()) return;
   if (!is_folder(name)) {
-    inputs.push_back(name);
+    found.files.push_back(name);
     return;
   }
-  const std::size_t before = inputs.size();
+  const std::size_t before = found.files.size();
   for (const std::filesystem::path& path : list_tree(name)) {
-    if (kind.takes(path.filename().string())) inputs.push_back((std::filesystem::path(name) / path).string());
+    if (!kind.takes(path.filename().string())) continue;
+    found.files.push_back((std::filesystem::path(name) / path).string());
   }
-  if (inputs.size() == before) {
-    throw Error(Category::data, fmt::format("{}: no {} in this folder", name, kind.name));
-  }
+  if (found.files.size() == before) found.empty_folders.push_back(name);
 }
 
-std::vector<std::string> find_all(const std::vector<std::string>& named, const InputKind& kind) {
-  std::vector<std::string> inputs;
+FoundNames find_all(const std::vector<std::string>& named, const InputKind& kind) {
+  FoundNames found;
   for (const std::string& name : named) {
     if (name != "-") {
-      add(name, kind, inputs);
+      add(name, kind, found);
       continue;
     }
     for (std::string line; std::getline(std::cin, line);) {
       if (line.ends_with('\r')) line.pop_back();
-      add(line, kind, inputs);
+      add(line, kind, found);
     }
   }
-  return inputs;
+  return found;
 }
 
 }  // namespace
 
-std::vector<std::string> find_inputs(const World& world, const std::vector<std::string>& named,
-                                     const InputKind& kind) {
-  std::vector<std::string> inputs;
+NamedFiles find_inputs(const World& world, const std::vector<std::string>& named, const InputKind& kind,
+                       bool strict) {
+  const auto reason = [&](const std::string& folder) {
+    return fmt::format("{}: no {} in this folder", folder, kind.name);
+  };
+  FoundNames found;
   world.agree([&] {
-    if (world.rank() == 0) inputs = find_all(named, kind);
+    if (world.rank() == 0) found = find_all(named, kind);
+    if (found.empty_folders.empty() || (!found.files.empty() && !strict)) return;
+    throw Error(Category::data, reason(found.empty_folders[0]));
   });
-  return broadcast(world, inputs);
+  NamedFiles inputs{.files = broadcast(world, found.files)};
+  for (const std::string& folder : broadcast(world, found.empty_folders)) {
+    inputs.unreadable.push_back({folder, reason(folder)});
+  }
+  return inputs;
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/predict/input_samples.h"
 #include "data/sets/images/image_list.h"
 #include "lockstep/world.h"
 
@@ -19,11 +20,18 @@ inline InputKind table_inputs() {
   return {"table (.csv)", [](std::string_view name) { return name.ends_with(".csv"); }};
 }
 
+/// Files that a user names, which need not exist.
+struct NamedFiles {
+  std::vector<std::string> files = {};
+  std::vector<UnreadInput> unreadable = {};  ///< folders without files of the kind
+};
+
 /// Files that a user names, in this order: a file is itself; a folder stands for the files of `kind`
 /// in it and its folders, in ascending order of their names, without hidden ones; "-" stands for the lines of
-/// the standard input, each a file or folder. Names in the result need not exist. Rank 0 looks, and sends the
-/// names to the others. Collective. Throws on all ranks Error(data) for a folder without such files.
-std::vector<std::string> find_inputs(const World& world, const std::vector<std::string>& named,
-                                     const InputKind& kind);
+/// the standard input, each a file or folder. Rank 0 looks, and sends the names to the others. Collective.
+/// Throws on all ranks Error(data) for a folder without such files if there are no files at all, or with
+/// `strict`.
+NamedFiles find_inputs(const World& world, const std::vector<std::string>& named, const InputKind& kind,
+                       bool strict);
 
 }  // namespace lockstep

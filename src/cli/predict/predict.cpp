@@ -107,8 +107,8 @@ OptionSet option_set(PredictOptions& options) {
   set.positional("MODEL", "model file, checkpoint or run directory, as for lockstep eval", options.file);
   set.list(
       "PATH...",
-      "images, in JPEG, PNG or WebP; folders of them; tables (.csv), for a model of tables; - for names on "
-      "the standard input, one on a line",
+      "images, in JPEG, PNG or WebP; folders and tar archives of them; tables (.csv), for a model of tables; "
+      "- for names on the standard input, one on a line",
       options.paths);
   set.add(options);
   set.config_file();
@@ -164,15 +164,17 @@ void check_has_classes(const PredictOptions& options) {
 InputSamples open_inputs(const World& world, const PredictOptions& options) {
   const SavedModel& model = *options.saved;
   const bool takes_tables = !model.description.table.empty();
-  const std::vector<std::string> files =
-      find_inputs(world, options.paths, takes_tables ? table_inputs() : image_inputs());
+  const bool strict = options.input.strict;
+  const NamedFiles named =
+      find_inputs(world, options.paths, takes_tables ? table_inputs() : image_inputs(), strict);
   InputSamples inputs;
   world.agree([&] {
     if (takes_tables) {
-      inputs = read_tables(files, trained_table(model)->encoding, options.input.strict);
+      inputs = read_tables(named.files, trained_table(model)->encoding, strict);
     } else {
-      inputs = find_images(files, input_shape(options), options.input.strict);
+      inputs = find_images(named.files, input_shape(options), strict);
     }
+    inputs.unreadable.insert(inputs.unreadable.begin(), named.unreadable.begin(), named.unreadable.end());
     if (world.rank() != 0) return;
     for (const std::string& line : inputs.samples->warnings()) print_warning(line);
     for (const UnreadInput& input : inputs.unreadable) print_warning(input.error);

@@ -116,6 +116,7 @@ bool is_hidden(const std::filesystem::path& path, const std::filesystem::path& o
 void check_outside_classes(const std::filesystem::path& run, const DatasetOptions& data) {
   if (data.name != "images" || data.task != Task::classification || data.directory.empty()) return;
   if (has_packed_images(data.directory)) return;
+  if (!data.labels.empty()) return;  // no folder is a class
   std::vector<std::filesystem::path> folders;
   for (const Part part : {Part::train, Part::validation, Part::test}) {
     std::filesystem::path folder = find_image_part(data.directory, part);

@@ -69,7 +69,7 @@ bool is_csv_date(std::string_view text) {
 bool is_other_number(std::string_view text) {
   constexpr std::size_t longest = 40;
   static const std::regex plain(
-      "[-+]?([0-9]{2,},[0-9]+|[0-9]+,[0-9]{2,}|"
+      "[-+]?([0-9]+,[0-9]+|[1-9][0-9]{0,2}( [0-9]{3})+([.,][0-9]+)?|"
       "[0-9]{1,3}((,[0-9]{3})+(\\.[0-9]+)?|('[0-9]{3})+([.,][0-9]+)?|(\\.[0-9]{3})+,[0-9]+))",
       std::regex::optimize);
   static const std::regex with_unit(

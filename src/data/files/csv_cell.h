@@ -22,7 +22,8 @@ bool is_csv_gap(std::string_view text);
 bool is_csv_date(std::string_view text);
 
 /// Whether a text that csv_number does not read is a number in another notation: 1,95, $1.9, 1,234.5, 12 %.
-/// Texts that may be lists or identifiers are not: 1,2, 555 123, 10.100.200.
+/// It may also be two choices (1,2) or an identifier (555 123): other_number_in decides by all texts of a
+/// column. Longer lists and other identifiers are no numbers: 1,2,3, 030 123, 10.100.200.
 bool is_other_number(std::string_view text);
 
 /// Cell of a table, in the eight bytes of a double.

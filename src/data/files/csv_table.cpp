@@ -100,7 +100,10 @@ CsvCell cell_of(const CsvReader& reader, std::string_view field, CsvColumn& colu
   const std::string_view text = without_spaces(field);
   if (is_csv_gap(text)) return CsvCell::gap();
   const std::optional<double> number = csv_number(text, reader.separator());
-  if (number) return CsvCell::number(*number);
+  if (number) {
+    column.spellings.add(text, *number, reader.line());
+    return CsvCell::number(*number);
+  }
   check_utf8(reader, column.name, text);
   return CsvCell::text(column.texts.add(text));
 }
@@ -145,9 +148,9 @@ void warn_of_other_numbers(CsvTable& table) {
     columns.push_back(column.name);
   }
   if (columns.empty()) return;
-  table.warnings.push_back(
-      fmt::format("{}: column{} {}: numbers such as {} count as texts: write them like 1234.5",
-                  table.labels.file, columns.size() == 1 ? "" : "s", first_names(columns), in_quotes(first)));
+  table.warnings.push_back(fmt::format(
+      "{}: column{} {}: numbers such as {} count as texts: write them like 1234.5{}", table.labels.file,
+      columns.size() == 1 ? "" : "s", first_names(columns), in_quotes(first), semicolon_advice(first)));
 }
 
 /// Warns of columns of numbers that a few texts turn into columns of categories. Texts with digits may be
@@ -226,11 +229,74 @@ std::uint32_t CsvTexts::add(std::string_view text) {
 }
 
 std::string other_number_in(const CsvTexts& texts) {
-  std::vector<std::string> numbers;
+  std::vector<std::string> numbers, pairs, groups;
+  bool lists = false, unsorted_pairs = false, short_groups = false;
   for (std::uint32_t position = 0; position < texts.size(); ++position) {
-    if (is_other_number(texts[position])) numbers.push_back(texts[position]);
+    const std::string& text = texts[position];
+    if (!is_other_number(text)) {
+      lists = lists || std::ranges::count(text, ',') > 1;
+    } else if (text.size() == 3 && text[1] == ',') {
+      pairs.push_back(text);
+      unsorted_pairs = unsorted_pairs || text[0] == '0' || text[0] >= text[2];
+    } else if (text.find_first_not_of("0123456789 ") == std::string::npos) {
+      groups.push_back(text);
+      short_groups = short_groups || text.find(' ') < 3;
+    } else {
+      numbers.push_back(text);
+    }
   }
+  // Choices are usually ascending and come with longer lists; phone numbers have one length.
+  constexpr std::size_t enough_pairs = 3;
+  const bool sure = !numbers.empty();
+  if (!lists && (sure || (unsorted_pairs && pairs.size() >= enough_pairs))) {
+    numbers.insert(numbers.end(), pairs.begin(), pairs.end());
+  }
+  if (sure || short_groups) numbers.insert(numbers.end(), groups.begin(), groups.end());
   return 2 * numbers.size() > texts.size() ? numbers[0] : std::string();
+}
+
+std::string semicolon_advice(std::string_view number) {
+  const bool may_be_thousands = number.size() > 4 && number[number.size() - 4] == ',';  // 1,234
+  return csv_number(number, ';') && !may_be_thousands ? ", or separate the cells by semicolons" : "";
+}
+
+void NumberSpellings::add(std::string_view text, double number, std::size_t line) {
+  const bool has_comma = text.find(',') != std::string_view::npos;
+  Decimal& first = has_comma ? comma_ : point_;
+  if (first.line == 0 && (has_comma || text.find('.') != std::string_view::npos)) {
+    first = {.text = std::string(text), .number = number, .line = line};
+  }
+  if (!equal_numbers_.empty() || too_many_ || std::trunc(number) != number) return;
+  const auto [known, is_new] = spellings_.try_emplace(number, text);
+  if (!is_new && known->second != text) {
+    equal_numbers_ = fmt::format("{} and {}", in_quotes(known->second), in_quotes(text));
+  }
+  if (spellings_.size() > most) {
+    too_many_ = true;
+    spellings_.clear();
+  }
+}
+
+std::string NumberSpellings::mixed_decimals() const {
+  if (comma_.line == 0 || point_.line == 0) return {};
+  return fmt::format(
+      "{} (line {}) has a decimal comma, but {} (line {}) has a decimal point and counts as {}",
+      in_quotes(comma_.text), comma_.line, in_quotes(point_.text), point_.line, point_.number);
+}
+
+void warn_of_mixed_decimals(const std::string& file, const std::vector<CsvColumn>& columns,
+                            std::vector<std::string>& warnings) {
+  std::vector<std::string> names;
+  std::string first;
+  for (const CsvColumn& column : columns) {
+    const std::string mixed = column.spellings.mixed_decimals();
+    if (mixed.empty()) continue;
+    if (names.empty()) first = mixed;
+    names.push_back(column.name);
+  }
+  if (names.empty()) return;
+  warnings.push_back(fmt::format("{}: column{} {}: {}: write all numbers in one way", file,
+                                 names.size() == 1 ? "" : "s", first_names(names), first));
 }
 
 std::vector<std::string> read_csv_header(CsvReader& reader) {
@@ -315,6 +381,7 @@ CsvTable parse_csv_table(CsvReader& reader, const CsvOptions& options) {
   }
   warn_of_values_as_names(table, layout.features);
   warn_of_other_numbers(table);
+  warn_of_mixed_decimals(table.labels.file, table.columns, table.warnings);
   warn_of_texts_among_numbers(table);
   return table;
 }

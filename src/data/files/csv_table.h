@@ -58,11 +58,46 @@ class CsvTexts {
 };
 
 /// First of `texts` that is a number in another notation (is_other_number) if most of them are; else empty.
+/// Texts that may be two choices (1,2) count if there are at least three, not all ascending, and no longer
+/// lists; those that may be identifiers (555 123) if one begins with fewer than three digits. Both also count
+/// beside a text that can only be a number.
 std::string other_number_in(const CsvTexts& texts);
+
+/// End of the advice to write `number`, in another notation, like 1234.5: another way to make it a number;
+/// empty: there is none.
+std::string semicolon_advice(std::string_view number);
+
+/// Spellings of the numbers of a column that mislead.
+class NumberSpellings {
+ public:
+  /// Most different whole numbers whose spellings are compared: as many as a column of texts may have.
+  static constexpr std::size_t most = 16;
+
+  /// `text` is a cell in which csv_number reads `number`.
+  void add(std::string_view text, double number, std::size_t line);
+  /// Two spellings of one whole number, in quotes; empty: none were found.
+  const std::string& equal_numbers() const { return equal_numbers_; }
+  /// That one number has a decimal comma and another one a decimal point, with their lines; empty: not both.
+  std::string mixed_decimals() const;
+
+ private:
+  struct Decimal {
+    std::string text = {};
+    double number = 0.0;
+    std::size_t line = 0;  ///< 0: there is no such number
+  };
+
+  Decimal comma_;                            ///< the first number with a decimal comma
+  Decimal point_;                            ///< the first number with a decimal point
+  std::map<double, std::string> spellings_;  ///< the first one of each whole number
+  bool too_many_ = false;                    ///< whether there were more than `most` whole numbers
+  std::string equal_numbers_;
+};
 
 struct CsvColumn {
   std::string name = {};
   CsvTexts texts = {};
+  NumberSpellings spellings = {};
   /// Whether its cells identify the rows of a table with at least 10: whole numbers that increase by one, or
   /// a different text in each row.
   bool row_id = false;
@@ -103,9 +138,15 @@ bool next_csv_row(CsvReader& reader, std::size_t columns, std::vector<std::strin
 /// Throws Error(data) for a table that has a header only.
 [[noreturn]] void fail_without_rows(const CsvReader& reader);
 
+/// Appends a line for the user if some of `columns` have both numbers with a decimal comma and numbers with a
+/// decimal point. `file`: name of their table.
+void warn_of_mixed_decimals(const std::string& file, const std::vector<CsvColumn>& columns,
+                            std::vector<std::string>& warnings);
+
 /// Parses a table from the rest of `reader`. Throws Error(data) as the functions above, and for unknown
 /// columns (naming the known ones), no features, no rows, and texts that are not UTF-8. Warns of names that
-/// seem to be values, of texts that seem to be numbers, and of texts in columns that are mostly numbers.
+/// seem to be values, of texts that seem to be numbers, of texts in columns that are mostly numbers, and of
+/// decimal commas beside decimal points.
 CsvTable parse_csv_table(CsvReader& reader, const CsvOptions& options = {});
 
 }  // namespace lockstep

@@ -41,7 +41,7 @@ std::string number_text(double number) { return fmt::format("{}", number + 0.0);
 
 /// Contents of a column in the training rows.
 struct ColumnContents {
-  static constexpr std::size_t most_mixed = 16;
+  static constexpr std::size_t most_mixed = NumberSpellings::most;
 
   std::size_t numbers = 0;
   std::size_t gaps = 0;
@@ -105,10 +105,11 @@ Refusal refusal_of(const CsvTable& table, std::size_t i, const ColumnContents& c
   }
   if (contents.too_many_texts()) {
     const bool many = contents.texts.size() > most_column_texts;
+    const std::string number = other_number_in(column.texts);
     return {many ? fmt::format("has more than {} different texts ({}, ...)", most_column_texts, example)
                  : "has texts of more than a megabyte",
-            other_number_in(column.texts).empty() ? "replace the texts by fewer groups"
-                                                  : "write numbers like 1234.5"};
+            number.empty() ? "replace the texts by fewer groups"
+                           : "write numbers like 1234.5" + semicolon_advice(number)};
   }
   return {};
 }
@@ -250,6 +251,20 @@ void warn_of_row_ids(const CsvTable& table, EncodedTable& encoded) {
   }
 }
 
+/// Warns of columns of texts in which different spellings of a number count as one text. `columns` are those
+/// of the encoding.
+void warn_of_equal_numbers(const std::vector<CsvColumn>& columns, const TableEncoding& encoding,
+                           EncodedTable& encoded) {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const std::string& equal = columns[i].spellings.equal_numbers();
+    if (equal.empty() || encoding.columns[i].texts.empty()) continue;
+    encoded.warnings.push_back(
+        fmt::format("{}: column {}: the numbers {} count as one text: write them in one way or, if they "
+                    "differ, with a letter before each",
+                    encoded.labels.file, in_quotes(columns[i].name), equal));
+  }
+}
+
 /// Position of each of the encoding's columns, and then of the label column, if there is one, in the records.
 std::vector<std::size_t> find_columns(const CsvReader& reader, const std::vector<std::string>& header,
                                       const TableEncoding& encoding, const std::string& label_column) {
@@ -357,6 +372,7 @@ EncodedTable encode_table(CsvTable table, const TableEncoding& encoding) {
                       .codes = RowBlocks<float>(columns),
                       .warnings = std::move(table.warnings)};
   warn_of_row_ids(table, result);
+  warn_of_equal_numbers(table.columns, encoding, result);
   CellCodes codes(encoding, result.labels);
   std::vector<float> row(columns);
   std::size_t number = 0;
@@ -383,12 +399,15 @@ EncodedTable read_encoded_table(CsvReader& reader, const TableEncoding& encoding
       .labels = {.file = reader.name(), .separator = reader.separator(), .column = label_column},
       .codes = RowBlocks<float>(columns)};
   CellCodes codes(encoding, table.labels);
+  std::vector<CsvColumn> read;
+  for (const TableColumn& column : encoding.columns) read.push_back({.name = column.name});
   std::vector<float> row(columns);
   std::vector<std::string> fields;
   while (next_csv_row(reader, header.size(), fields)) {
     for (std::size_t i = 0; i < columns; ++i) {
       const std::string_view text = without_spaces(fields[positions[i]]);
       const std::optional<double> number = csv_number(text, reader.separator());
+      if (number) read[i].spellings.add(text, *number, reader.line());
       row[i] = is_csv_gap(text) ? codes.of_gap(i)
                : number         ? codes.of_number(i, reader.line(), *number)
                                 : codes.of_text(i, reader.line(), text);
@@ -397,6 +416,8 @@ EncodedTable read_encoded_table(CsvReader& reader, const TableEncoding& encoding
     table.labels.append(reader, label_column.empty() ? std::string_view() : fields[positions.back()]);
   }
   if (table.rows() == 0) fail_without_rows(reader);
+  warn_of_mixed_decimals(table.labels.file, read, table.warnings);
+  warn_of_equal_numbers(read, encoding, table);
   warn(table, codes);
   return table;
 }

@@ -66,12 +66,14 @@ TableEncoding fit_table_encoding(const CsvTable& train);
 
 /// Encodes a table that has the columns of the encoding, in its order. Releases the cells while it writes the
 /// codes, so that the memory of both is never needed at once. Throws Error(data) naming the line of a text in
-/// a column of numbers. Warns of columns that identify rows, and of texts that the training rows do not have.
+/// a column of numbers. Warns of columns that identify rows, of spellings of a number that count as one text,
+/// and of texts that the training rows do not have.
 EncodedTable encode_table(CsvTable table, const TableEncoding& encoding);
 
 /// Reads a table that may have more columns than the encoding, in any order: they are found by name. Labels
 /// are those of `label_column`; empty: the table has none, or they are not used. Throws Error(data) as
-/// parse_csv_table and encode_table, and for missing columns (naming them).
+/// parse_csv_table and encode_table, and for missing columns (naming them). Warns of spellings of numbers,
+/// and of texts that the training rows do not have.
 EncodedTable read_encoded_table(CsvReader& reader, const TableEncoding& encoding,
                                 const std::string& label_column);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "core/command_line.h"
+#include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/printable.h"
 #include "core/random/hash_integer.h"
@@ -72,13 +74,36 @@ class CsvDataset : public Dataset {
   bool codes_are_elements_;
 };
 
+std::string in_small_letters(std::string name) {
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
+/// Whether a file seems to be a table. `name`: its name in small letters.
+bool is_table_name(std::string_view name) {
+  return (name.ends_with(".csv") || name.ends_with(".tsv")) && !name.starts_with('.');
+}
+
 /// Throws for a folder without train.csv, naming a table that is there.
 void check_train_file(const std::filesystem::path& place) {
   if (file_kind(place) != FileKind::folder || file_kind(place / "train.csv") != FileKind::missing) return;
   const std::vector<std::string> names = list_folder(place);
-  const auto table = std::ranges::find_if(names, [](const std::string& name) {
-    return name.ends_with(".csv") && name != "test.csv" && !name.starts_with("val");
-  });
+  const auto is_train = [](const std::string& name) {
+    return is_table_name(name) && std::filesystem::path(name).stem() == "train";
+  };
+  const auto misnamed = std::ranges::find_if(names, is_train, in_small_letters);
+  if (misnamed != names.end()) {
+    throw Error(Category::data,
+                fmt::format("no train.csv in {}: rename {}: the tables of the parts are named train.csv, "
+                            "val.csv and test.csv, in small letters, also if tabs separate their cells",
+                            place.string(), printable(*misnamed)),
+                "data-dir");
+  }
+  const auto may_be_whole = [](const std::string& name) {
+    return is_table_name(name) && !name.starts_with("test.") && !name.starts_with("val");
+  };
+  const auto table = std::ranges::find_if(names, may_be_whole, in_small_letters);
   throw Error(Category::data,
               fmt::format("no train.csv in {}{}", place.string(),
                           table == names.end() ? ""
@@ -108,6 +133,22 @@ Parts<std::filesystem::path> find_tables(const std::filesystem::path& place) {
           .test = find_part(place, Part::test, ".csv")};
 }
 
+/// Line of a warning about tables in a folder that are none of `parts`; empty: there are none, or the folder
+/// cannot be listed.
+std::string skipped_tables_warning(const std::filesystem::path& folder,
+                                   const Parts<std::filesystem::path>& parts) {
+  std::vector<std::string> names;
+  if (files().list(folder, names) != 0) return {};
+  std::erase_if(names, [&](const std::string& name) {
+    return !is_table_name(in_small_letters(name)) || name == parts.train.filename() ||
+           name == parts.validation.filename() || name == parts.test.filename();
+  });
+  if (names.empty()) return {};
+  std::ranges::sort(names);
+  return fmt::format("{}: {} skipped, not named train.csv, val.csv or test.csv; the first is {}",
+                     folder.string(), counted(names.size(), "table"), printable(names[0]));
+}
+
 /// Throws Error(usage) if there is nothing to measure a model with.
 void check_tested(const std::filesystem::path& place, const Parts<std::filesystem::path>& files) {
   if (!files.test.empty() || !files.validation.empty()) return;
@@ -135,6 +176,10 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
     return read_encoded_table(CsvFile(file).reader(), encoding, encoding.label_column);
   };
   EncodedTable encoded = encode_table(std::move(train), encoding);
+  if (use == DataUse::training && train_file != place) {
+    const std::string skipped = skipped_tables_warning(place, {train_file, validation_file, test_file});
+    if (!skipped.empty()) encoded.warnings.push_back(skipped);
+  }
   std::optional<EncodedTable> test = read_part(test_file), validation = read_part(validation_file);
   if (held_out) test = encode_table(std::move(*held_out), encoding);
   DatasetPair pair =
@@ -157,6 +202,13 @@ std::vector<std::uint64_t> row_keys(std::size_t rows) {
 /// Names of the classes of the training rows.
 std::vector<std::string> class_names_of(const RowLabels& labels) {
   std::vector<std::string> names = sorted_classes(labels.texts);
+  const auto bad = std::ranges::find_if(labels.texts, has_control_characters);
+  if (bad != labels.texts.end()) {
+    const auto row = static_cast<std::size_t>(bad - labels.texts.begin());
+    throw Error(Category::data,
+                fmt::format("{}: line {}, column {}: class {} has control characters in its name",
+                            labels.file, labels.lines[row], in_quotes(labels.column), in_quotes(*bad)));
+  }
   if (names.size() == 1) {
     fail_labels(labels, fmt::format("only one class, {}, in all training rows", in_quotes(names[0])));
   }
@@ -181,6 +233,19 @@ TargetScale scale_of(const RowLabels& labels) {
     fail_labels(labels, fmt::format("the number to predict is {} in all training rows", numbers[0]));
   }
   return scale;
+}
+
+/// Warns of labels that are numbers, some with a decimal comma and some with a decimal point.
+void warn_of_mixed_labels(EncodedTable& table) {
+  const RowLabels& labels = table.labels;
+  std::vector<CsvColumn> column(1);
+  column[0].name = labels.column;
+  for (std::size_t row = 0; row < labels.texts.size(); ++row) {
+    const std::string& text = labels.texts[row];
+    const std::optional<double> number = csv_number(text, labels.separator);
+    if (number) column[0].spellings.add(text, *number, labels.lines[row]);
+  }
+  warn_of_mixed_decimals(labels.file, column, table.warnings);
 }
 
 RowTargets numbers_of(const RowLabels& labels, const TargetScale& scale) {
@@ -209,7 +274,10 @@ CsvTable split_off_test_rows(CsvTable& table, double fraction, Task task, DataUs
   };
   CsvTable train = without_rows(), test = without_rows();
   train.warnings = std::move(table.warnings);
-  for (CsvColumn& column : test.columns) column.row_id = false;  // `train` warns of it
+  for (CsvColumn& column : test.columns) {  // `train` warns of these
+    column.row_id = false;
+    column.spellings = {};
+  }
   const std::vector<int> classes = task == Task::regression
                                        ? std::vector<int>(table.rows())
                                        : class_numbers(table.labels, sorted_classes(table.labels.texts));
@@ -242,6 +310,7 @@ DatasetPair make_csv_datasets(Task task, const TableEncoding& encoding, EncodedT
   const TargetScale scale = numbers ? scale_of(train.labels) : TargetScale();
   const std::vector<std::string> names = numbers ? std::vector<std::string>() : class_names_of(train.labels);
   const auto dataset_of = [&](EncodedTable table) {
+    if (numbers) warn_of_mixed_labels(table);
     RowTargets targets = numbers ? numbers_of(table.labels, scale) : classes_of(table.labels, names);
     return make_csv_dataset(encoding, std::move(table), std::move(targets));
   };

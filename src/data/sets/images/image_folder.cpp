@@ -8,6 +8,7 @@
 #include "core/command_line.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
+#include "core/printable.h"
 #include "data/sets/parts.h"
 #include "lockstep/error.h"
 
@@ -48,24 +49,28 @@ FolderNames folders_in(const std::filesystem::path& folder) {
   });
 }
 
-/// End of the message that a class's folder has no images; empty if no folder in it has some.
-std::string advice_on_level(const std::filesystem::path& folder) {
-  const auto has_images = [&](const std::string& name) {
+/// Whether a folder in `folder` has images. Folders that cannot be listed have none.
+bool folders_have_images(const std::filesystem::path& folder) {
+  return std::ranges::any_of(folders_in(folder).wanted, [&](const std::string& name) {
     try {
       return !images_in(folder / name).wanted.empty();
-    } catch (const Error&) {  // it cannot be listed
+    } catch (const Error&) {
       return false;
     }
-  };
-  if (std::ranges::none_of(folders_in(folder).wanted, has_images)) return {};
-  std::string name = folder.filename().string();
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (const char* part : {"train", "training", "val", "valid", "validation", "test", "testing"}) {
-    if (name == part) return "; parts of the data must be called train, val and test";
+  });
+}
+
+/// End of the message that a class's folder has no images.
+std::string advice_on_level(const std::filesystem::path& folder) {
+  if (folders_have_images(folder)) {
+    const std::string advice = part_name_advice(folder.filename().string());
+    if (!advice.empty()) return advice;
+    return fmt::format("; its folders hold images: if they are the classes, name the folder {} instead",
+                       shell_line({folder.string()}));
   }
-  return fmt::format("; its folders hold images: if they are the classes, name the folder {} instead",
-                     shell_line({folder.string()}));
+  const std::vector<std::string> others = folders_in(folder).others;
+  if (others.empty()) return {};
+  return fmt::format("; {} skipped, the first is {}", counted(others.size(), "entry"), printable(others[0]));
 }
 
 /// Adds the files of FOLDER/NAME.
@@ -91,9 +96,14 @@ ImageList list_images(const std::filesystem::path& folder, const std::vector<std
   if (file_kind(folder) != FileKind::folder) fail_images(folder, "no such folder");
   const FolderNames found = folders_in(folder);
   if (found.wanted.empty()) {
-    const bool images = std::ranges::any_of(found.others, is_image_name);
-    fail_images(folder, fmt::format("holds neither folders named after classes nor train*.tar{}",
-                                    images ? class_name_advice(folder) : ""));
+    std::string advice;
+    if (std::ranges::any_of(found.others, is_image_name)) {
+      advice = class_name_advice(folder);
+      if (advice.empty()) {
+        advice = "; train and eval can take the classes of its images from a table (--labels)";
+      }
+    }
+    fail_images(folder, fmt::format("holds neither folders named after classes nor train*.tar{}", advice));
   }
   ImageList list{.folder = folder, .classes = classes.empty() ? found.wanted : classes};
   for (const std::string& other : found.others) note_skipped(list, other);
@@ -101,6 +111,23 @@ ImageList list_images(const std::filesystem::path& folder, const std::vector<std
     add_class(list, name);
   }
   return list;
+}
+
+bool holds_images(const std::filesystem::path& folder) {
+  try {
+    return !images_in(folder).wanted.empty() || folders_have_images(folder);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::string part_name_advice(std::string name) {
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const char* part : {"train", "training", "val", "valid", "validation", "test", "testing"}) {
+    if (name == part) return "; parts of the data must be called train, val and test";
+  }
+  return {};
 }
 
 }  // namespace lockstep

@@ -13,4 +13,11 @@ namespace lockstep {
 /// allowed, or has control characters in its name.
 ImageList list_images(const std::filesystem::path& folder, const std::vector<std::string>& classes = {});
 
+/// Whether a folder, or a folder in it, has images; false if that cannot be found out.
+bool holds_images(const std::filesystem::path& folder);
+
+/// End of a message about an entry that is called as a part is, but in capitals or with another ending
+/// ("Test", "training"); empty: it has another name.
+std::string part_name_advice(std::string name);
+
 }  // namespace lockstep

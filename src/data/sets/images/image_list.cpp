@@ -42,10 +42,13 @@ void check_several_classes(const std::filesystem::path& place, const std::vector
 }
 
 std::vector<std::string> warnings_of(const ImageList& list) {
-  if (list.skipped_files == 0) return {};
-  return {fmt::format("{}: {} skipped, not CLASS/NAME{}; the first is {}", list.place(),
-                      counted(list.skipped_files, "entry"), image_endings,
-                      printable(list.first_skipped_file))};
+  std::vector<std::string> lines;
+  if (!list.warning_of_others.empty()) lines.push_back(list.warning_of_others);
+  if (list.skipped_files == 0) return lines;
+  lines.push_back(fmt::format("{}: {} skipped, not CLASS/NAME{}; the first is {}", list.place(),
+                              counted(list.skipped_files, "entry"), image_endings,
+                              printable(list.first_skipped_file)));
+  return lines;
 }
 
 }  // namespace lockstep

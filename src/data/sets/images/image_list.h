@@ -9,10 +9,10 @@
 namespace lockstep {
 
 /// Image files of a part of a data set, by class, then by name: in folders named after their classes
-/// (FOLDER/CLASS/NAME.jpg), or in tar archives.
+/// (FOLDER/CLASS/NAME.jpg), anywhere in a folder with a table of their classes, or in tar archives.
 struct ImageList {
   struct File {
-    std::string name;  ///< CLASS/NAME.jpg; in an archive, the entry's name
+    std::string name;  ///< CLASS/NAME.jpg, or a path in FOLDER; in an archive, the entry's name
     int label = 0;
     std::uint32_t archive = 0;  ///< in `archives`
     std::uint64_t offset = 0;   ///< in the archive
@@ -21,9 +21,11 @@ struct ImageList {
   std::filesystem::path folder = {};                 ///< empty for archives
   std::vector<std::filesystem::path> archives = {};  ///< empty for a folder
   std::vector<std::string> classes = {};
+  bool has_table = false;  ///< whether a table has the classes of the files in `folder`, not their names
   std::vector<File> files = {};
   std::uint64_t skipped_files = 0;      ///< entries that are no image of a class; hidden entries do not count
   std::string first_skipped_file = {};  ///< without FOLDER
+  std::string warning_of_others = {};   ///< line about what lies beside the parts; empty: nothing
 
   /// The folder, or the archives, for messages.
   std::string place() const;
@@ -46,7 +48,7 @@ void check_class_name(const std::string& name, const std::string& place);
 /// Throws Error(data) naming `place` if there is only one class.
 void check_several_classes(const std::filesystem::path& place, const std::vector<std::string>& classes);
 
-/// Line of a warning about the entries that were skipped, if there are any.
+/// Lines of warnings about the entries that were skipped, if there are any.
 std::vector<std::string> warnings_of(const ImageList& list);
 
 }  // namespace lockstep

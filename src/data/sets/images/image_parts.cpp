@@ -124,8 +124,30 @@ std::uint64_t key_of(const ImageList& list, const ImageList::File& file) {
   return Digest(name).words()[0];
 }
 
-/// Moves `fraction` of the files of each class to a second list (data/sets/held_out.h). Keys are hashes of
-/// CLASS/NAME, without other folders.
+/// Warning of archives, images and folders of images in `folder` that are no part of the data; empty: there
+/// are none. `train`: the training part, which is there.
+std::string text_of_others(const std::filesystem::path& folder, const PartPlace& train) {
+  std::size_t count = 0;
+  std::string first, advice;
+  for (const std::string& name : list_folder(folder)) {
+    const bool is_archive = is_tar_name(name);
+    const std::string part = is_archive ? part_name_of(name) : name;
+    const auto is_called = [&](Part one) { return std::ranges::count(names_of(one), part) > 0; };
+    if (name.front() == '.' || is_called(Part::train) || is_called(Part::validation) || is_called(Part::test))
+      continue;
+    if (!is_archive && !is_image_name(name) && !holds_images(folder / name)) continue;
+    if (count++ == 0) first = name;
+    if (advice.empty()) {
+      advice = part_name_advice(is_archive ? name.substr(0, name.find_first_of("-_.0123456789")) : name);
+    }
+  }
+  if (count == 0) return {};
+  return fmt::format("{}: {} skipped, beside {}; the first is {}{}", folder.string(), counted(count, "entry"),
+                     train.path().filename().string(), printable(first), advice);
+}
+
+}  // namespace
+
 ImageList split_off_test_images(ImageList& list, double fraction, DataUse use) {
   std::vector<int> labels;
   std::vector<std::uint64_t> keys;
@@ -134,7 +156,8 @@ ImageList split_off_test_images(ImageList& list, double fraction, DataUse use) {
     keys.push_back(key_of(list, file));
   }
   const std::vector<bool> is_test = held_out(labels, keys, fraction);
-  ImageList test{.folder = list.folder, .archives = list.archives, .classes = list.classes};
+  ImageList test{
+      .folder = list.folder, .archives = list.archives, .classes = list.classes, .has_table = list.has_table};
   std::vector<ImageList::File> train;
   for (std::size_t i = 0; i < list.files.size(); ++i) {
     (is_test[i] ? test.files : train).push_back(std::move(list.files[i]));
@@ -148,8 +171,6 @@ ImageList split_off_test_images(ImageList& list, double fraction, DataUse use) {
   return test;
 }
 
-}  // namespace
-
 std::filesystem::path find_image_part(const std::filesystem::path& folder, Part part) {
   if (file_kind(folder) != FileKind::folder) return {};
   return find_part_place(folder, part).path();
@@ -159,10 +180,15 @@ ImageParts list_image_parts(const std::filesystem::path& place, double test_frac
   Parts<PartPlace> places = find_places(place, use);
   test_fraction = test_share(places.test.path(), test_fraction, use);
   if (use == DataUse::training) check_tested(place, places, test_fraction);
+  const bool has_parts = file_kind(place) == FileKind::folder && !places.train.empty();
   if (places.train.empty()) places.train.folder = place;
   ImageParts parts{.train = list(places.train), .validation = {}, .test = {}};
+  if (has_parts) parts.train.warning_of_others = text_of_others(place, places.train);
   if (use == DataUse::training) check_several_classes(parts.train.place(), parts.train.classes);
-  if (!places.validation.empty()) parts.validation = list(places.validation, parts.train.classes);
+  if (!places.validation.empty()) {
+    parts.validation = list(places.validation, parts.train.classes);
+    parts.validation_origin = parts.validation->place();
+  }
   if (!places.test.empty()) {
     parts.test = list(places.test, parts.train.classes);
     parts.test_origin = parts.test->place();

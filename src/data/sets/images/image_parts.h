@@ -13,7 +13,8 @@ struct ImageParts {
   ImageList train;
   std::optional<ImageList> validation;
   std::optional<ImageList> test;
-  std::string test_origin = {};  ///< place of the test part, or the fraction that was held out
+  std::string validation_origin = {};  ///< place of the validation part
+  std::string test_origin = {};        ///< place of the test part, or the fraction that was held out
 };
 
 /// Lists the images of a data set. `place` is a folder: its parts are FOLDER/train/CLASS/, val/CLASS/ (or
@@ -25,6 +26,10 @@ struct ImageParts {
 /// validation part, and Error(data) for a single class.
 ImageParts list_image_parts(const std::filesystem::path& place, double test_fraction,
                             DataUse use = DataUse::training);
+
+/// Moves `fraction` of the files of each class to a second list (data/sets/held_out.h). Keys are hashes of
+/// CLASS/NAME, without other folders. Throws Error(data) if that leaves nothing to test.
+ImageList split_off_test_images(ImageList& list, double fraction, DataUse use);
 
 /// Folder of a part in `folder`, or its first archive. Empty: there is none, or no such folder.
 std::filesystem::path find_image_part(const std::filesystem::path& folder, Part part);

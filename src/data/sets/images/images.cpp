@@ -51,16 +51,19 @@ DatasetPair open_packed_parts(const std::filesystem::path& folder, double test_f
   return pair;
 }
 
-DatasetPair open_classes(const std::filesystem::path& place, double test_fraction, Shape shape, DataUse use) {
-  if (has_packed_images(place)) return open_packed_parts(place, test_fraction, shape, use);
-  ImageParts parts = list_image_parts(place, test_fraction, use);
+DatasetPair make_parts(ImageParts parts, Shape shape) {
   DatasetPair pair;
-  if (parts.validation) pair.validation_origin = parts.validation->place();
+  pair.validation_origin = std::move(parts.validation_origin);
   pair.test_origin = std::move(parts.test_origin);
   pair.train = make_images(std::move(parts.train), shape);
   if (parts.validation) pair.validation = make_images(std::move(*parts.validation), shape);
   if (parts.test) pair.test = make_images(std::move(*parts.test), shape);
   return pair;
+}
+
+DatasetPair open_classes(const std::filesystem::path& place, double test_fraction, Shape shape, DataUse use) {
+  if (has_packed_images(place)) return open_packed_parts(place, test_fraction, shape, use);
+  return make_parts(list_image_parts(place, test_fraction, use), shape);
 }
 
 /// Throws Error(usage) for options that do not fit the task.
@@ -72,16 +75,26 @@ void check_task(const DatasetOptions& options) {
     throw Error(Category::usage,
                 "name the table of the images and their labels, such as labels.csv (docs/data.md)", "labels");
   }
-  if (options.task == Task::classification && !options.drop_columns.empty()) {
+  if (options.task == Task::multilabel && !options.label_column.empty()) {
+    throw Error(Category::usage, "has no effect with --task multilabel: omit it", "label-column");
+  }
+  if (options.task == Task::multilabel) return;
+  if (!options.labels.empty() && has_packed_images(options.directory)) {
+    throw Error(
+        Category::usage,
+        fmt::format("has no effect, as {} has packed images with their classes: omit it", options.directory),
+        "labels");
+  }
+  if (options.labels.empty() && !(options.drop_columns.empty() && options.label_column.empty())) {
     throw Error(Category::usage, "has no effect, as folders name the classes of images: omit it",
-                "drop-columns");
+                options.drop_columns.empty() ? "label-column" : "drop-columns");
   }
 }
 
 }  // namespace
 
-/// Image files in folders named after their classes, in tar archives, or packed into shards; or with labels
-/// from a table. Every rank lists the files.
+/// Image files in folders named after their classes, in tar archives, or packed into shards; or with classes
+/// or labels from a table. Every rank lists the files.
 DatasetPair open_images(const World& world, const DatasetOptions& options, DataUse use) {
   DatasetPair pair;
   world.agree([&] {
@@ -93,9 +106,10 @@ DatasetPair open_images(const World& world, const DatasetOptions& options, DataU
       pair = open_labelled_images(options, use);
       return;
     }
-    pair = open_classes(
-        options.directory, options.test_fraction,
-        {.channels = options.channels, .height = options.image_size, .width = options.image_size}, use);
+    const Shape shape{
+        .channels = options.channels, .height = options.image_size, .width = options.image_size};
+    pair = options.labels.empty() ? open_classes(options.directory, options.test_fraction, shape, use)
+                                  : make_parts(list_labelled_images(options, use), shape);
   });
   return pair;
 }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -13,12 +15,13 @@
 #include "core/utf8.h"
 #include "data/files/csv_cell.h"
 #include "data/files/csv_table.h"
+#include "data/sets/images/image_list.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
 
-/// Columns of labels, or the column of their names.
+/// Columns of a table that are not dropped; those of its labels once take_images() has run.
 struct LabelCells {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;  ///< [row][column], without outer spaces
@@ -32,7 +35,7 @@ struct LabelCells {
   fail_table(table, fmt::format("line {}: {}", line, what));
 }
 
-/// Reads all rows: the images into `table`, the rest as it is.
+/// Reads all rows, and their lines into `table`.
 LabelCells read_cells(CsvReader& reader, const Names& drop_columns, LabelTable& table) {
   const std::vector<std::string> header = read_csv_header(reader);
   const std::vector<bool> dropped = dropped_columns(reader, header, drop_columns);
@@ -46,7 +49,7 @@ LabelCells read_cells(CsvReader& reader, const Names& drop_columns, LabelTable& 
               "commas, semicolons or tabs");
   }
   LabelCells cells;
-  for (std::size_t i = 1; i < columns.size(); ++i) cells.columns.push_back(header[columns[i]]);
+  for (const std::size_t column : columns) cells.columns.push_back(header[column]);
   for (std::vector<std::string> fields; next_csv_row(reader, header.size(), fields);) {
     const auto text_of = [&](std::size_t column) {
       std::string text(without_spaces(fields[column]));
@@ -56,16 +59,62 @@ LabelCells read_cells(CsvReader& reader, const Names& drop_columns, LabelTable& 
       }
       return text;
     };
-    table.images.push_back(text_of(columns[0]));
     table.lines.push_back(reader.line());
-    if (table.images.back().empty()) {
-      fail_line(table, reader.line(), fmt::format("no image in column {}", in_quotes(header[columns[0]])));
-    }
     std::vector<std::string>& row = cells.rows.emplace_back();
-    for (std::size_t i = 1; i < columns.size(); ++i) row.push_back(text_of(columns[i]));
+    for (const std::size_t column : columns) row.push_back(text_of(column));
   }
   if (cells.rows.empty()) fail_without_rows(reader);
   return cells;
+}
+
+/// Position of the column with the names of the images, which is not `classes`.
+std::size_t find_image_column(const LabelCells& cells, std::optional<std::size_t> classes = {}) {
+  for (std::size_t i = 0; i < cells.columns.size(); ++i) {
+    if (classes != i && is_image_name(cells.rows[0][i])) return i;
+  }
+  return classes == std::size_t{0} ? 1 : 0;
+}
+
+/// Moves the names of the images from a column of `cells` to `table`.
+void take_images(LabelTable& table, LabelCells& cells, std::size_t column) {
+  const auto position = static_cast<std::ptrdiff_t>(column);
+  table.image_column = cells.columns[column];
+  cells.columns.erase(cells.columns.begin() + position);
+  for (std::size_t row = 0; row < cells.rows.size(); ++row) {
+    std::string& image = cells.rows[row][column];
+    if (image.empty()) {
+      fail_line(table, table.lines[row], fmt::format("no image in column {}", in_quotes(table.image_column)));
+    }
+    table.images.push_back(std::move(image));
+    cells.rows[row].erase(cells.rows[row].begin() + position);
+  }
+}
+
+/// Moves the names of the images to `table`. Returns the position of the column of the classes.
+std::size_t take_images_of_classes(LabelTable& table, LabelCells& cells, const std::string& label_column) {
+  const auto named =
+      std::ranges::find(cells.columns, label_column.empty() ? std::string(usual_label_column) : label_column);
+  std::optional<std::size_t> classes;
+  if (named != cells.columns.end()) {
+    classes = static_cast<std::size_t>(named - cells.columns.begin());
+  } else if (!label_column.empty()) {
+    for (std::string& known : cells.columns) known = printable(known);
+    throw Error(
+        Category::data,
+        fmt::format("{}: line 1: {}", table.file, unknown_name("label column", label_column, cells.columns)),
+        "label-column");
+  }
+  const std::size_t images = find_image_column(cells, classes);
+  take_images(table, cells, images);
+  if (classes) return *classes > images ? *classes - 1 : *classes;
+  if (cells.columns.size() > 1) {
+    throw Error(Category::usage,
+                fmt::format("name the column of {} with the classes, or leave out columns with "
+                            "--drop-columns: beside the images in column {} there are {}",
+                            table.file, in_quotes(table.image_column), first_names(cells.columns)),
+                "label-column");
+  }
+  return 0;
 }
 
 bool is_binary(const std::string& cell) { return cell == "0" || cell == "1"; }
@@ -106,12 +155,24 @@ void read_columns(LabelTable& table, const LabelCells& cells) {
         fail_line(
             table, table.lines[row],
             fmt::format("column {}: {} is neither 0 nor 1; labels are columns of 0 and 1, or one column of "
-                        "names: leave out the others with --drop-columns",
-                        in_quotes(cells.columns[k]), in_quotes(cell)));
+                        "names; beside the images in column {} there are {}: leave out the others with "
+                        "--drop-columns",
+                        in_quotes(cells.columns[k]), in_quotes(cell), in_quotes(table.image_column),
+                        first_names(cells.columns)));
       }
       table.targets.push_back(cell == "1" ? 1.0F : 0.0F);
     }
   }
+}
+
+/// Position of a label or class (`kind`) in the table's, which are in ascending order.
+std::size_t label_position(const LabelTable& table, std::size_t row, const char* kind,
+                           const std::string& name) {
+  const auto found = std::ranges::lower_bound(table.labels, name);
+  if (found == table.labels.end() || *found != name) {
+    fail_line(table, table.lines[row], unknown_name(kind, name, table.labels));
+  }
+  return static_cast<std::size_t>(found - table.labels.begin());
 }
 
 /// Sets the targets from the names in the only column, whose labels are known.
@@ -120,11 +181,7 @@ void read_names(LabelTable& table, const LabelCells& cells) {
   table.targets.resize(cells.rows.size() * count);
   for (std::size_t row = 0; row < cells.rows.size(); ++row) {
     for (const std::string& name : split_names(table, row, cells.rows[row][0])) {
-      const auto found = std::ranges::lower_bound(table.labels, name);
-      if (found == table.labels.end() || *found != name) {
-        fail_line(table, table.lines[row], unknown_name("label", name, table.labels));
-      }
-      table.targets[row * count + static_cast<std::size_t>(found - table.labels.begin())] = 1.0F;
+      table.targets[row * count + label_position(table, row, "label", name)] = 1.0F;
     }
   }
 }
@@ -154,7 +211,8 @@ void check_label_names(const LabelTable& table) {
 
 LabelTable read_label_table(CsvReader& reader, const Names& drop_columns, const LabelTable* train) {
   LabelTable table{.file = reader.name()};
-  const LabelCells cells = read_cells(reader, drop_columns, table);
+  LabelCells cells = read_cells(reader, drop_columns, table);
+  take_images(table, cells, find_image_column(cells));
   table.separator = train != nullptr ? train->separator : separator_of(cells);
   const bool has_names = table.separator != '\0';
   if (train != nullptr) {
@@ -171,6 +229,27 @@ LabelTable read_label_table(CsvReader& reader, const Names& drop_columns, const 
     read_columns(table, cells);
   }
   check_label_names(table);
+  return table;
+}
+
+LabelTable read_class_table(CsvReader& reader, const CsvOptions& options, const LabelTable* train) {
+  LabelTable table{.file = reader.name()};
+  LabelCells cells = read_cells(reader, options.drop_columns, table);
+  const std::size_t column = take_images_of_classes(table, cells, options.label_column);
+  std::set<std::string> names;
+  for (std::size_t row = 0; row < cells.rows.size(); ++row) {
+    const std::string& name = cells.rows[row][column];
+    if (name.empty()) {
+      fail_line(table, table.lines[row],
+                fmt::format("no class in column {}; fill it in, or remove the row",
+                            in_quotes(cells.columns[column])));
+    }
+    if (names.insert(name).second) check_class_name(name, table.file);
+  }
+  table.labels = train != nullptr ? train->labels : std::vector<std::string>(names.begin(), names.end());
+  for (std::size_t row = 0; row < cells.rows.size(); ++row) {
+    table.classes.push_back(static_cast<int>(label_position(table, row, "class", cells.rows[row][column])));
+  }
   return table;
 }
 

@@ -5,21 +5,25 @@
 #include <vector>
 
 #include "data/files/csv.h"
+#include "data/files/csv_table.h"
 #include "lockstep/field.h"
 
 namespace lockstep {
 
-/// Table of images with any number of labels each.
+/// Table of images with any number of labels each, or with a class each.
 struct LabelTable {
   std::string file = {};
-  std::vector<std::string> labels = {};
+  std::string image_column = {};         ///< name of the column that names the images
+  std::vector<std::string> labels = {};  ///< or classes
   char separator = '\0';                 ///< of the names in a column of names; 0: a column per label
   std::vector<std::string> images = {};  ///< [row], as written
   std::vector<std::size_t> lines = {};   ///< [row]
-  std::vector<float> targets = {};       ///< [row][label]: 1 if it applies, else 0
+  std::vector<float> targets = {};       ///< [row][label]: 1 if it applies, else 0; empty: classes
+  std::vector<int> classes = {};         ///< [row]: position in `labels`; empty: any number of labels
 };
 
-/// Reads a table with a header, without the columns `drop_columns`. The first column names images. The others
+/// Reads a table with a header, without the columns `drop_columns`. The first column names images, unless its
+/// first cell has no extension of images, and that of another column has; then this one does. The others
 /// are either labels, with 0 or 1 in each row; or a single column with the names of the labels that apply, or
 /// nothing, separated by the first of | ; , that occurs in the column, else by spaces: the labels are then in
 /// ascending order of their names. With `train`, the table has the labels and the form of this one.
@@ -29,6 +33,16 @@ struct LabelTable {
 /// columns than `train` has, no rows, a single label, and labels that apply to no row; and for an unknown
 /// column to drop.
 LabelTable read_label_table(CsvReader& reader, const Names& drop_columns = {},
+                            const LabelTable* train = nullptr);
+
+/// Reads a table of images with a class each: in the column that the options name, else in that called
+/// "label", else in the only one beside the names of the images, which are found as read_label_table does.
+/// Other columns are ignored. Classes are in ascending order of their names; with `train`, they are those of
+/// this table.
+///
+/// Throws as read_label_table; Error(usage) if no option says which column has the classes; Error(data) for
+/// an unknown column of classes, and for a class that is empty, unknown or has control characters.
+LabelTable read_class_table(CsvReader& reader, const CsvOptions& options = {},
                             const LabelTable* train = nullptr);
 
 }  // namespace lockstep

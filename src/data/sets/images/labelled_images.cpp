@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -68,6 +69,7 @@ class ImageTree {
     Part part = Part::train;
     std::size_t table = 0;  ///< number of the table that names it
     std::size_t line = 0;   ///< in that table; 0: no table names it
+    int label = 0;          ///< its class, if the table has classes
   };
 
   explicit ImageTree(const Path& folder) : folder_(folder) {
@@ -149,7 +151,7 @@ class LabelledTree {
     const std::vector<std::size_t> images =
         find_images(table, part ? std::span(&*part, 1) : std::span<const Part>(all_parts));
     tables_.push_back(table.file);
-    const std::size_t count = table.labels.size();
+    const std::size_t count = table.targets.size() / images.size();
     for (std::size_t row = 0; row < images.size(); ++row) {
       ImageTree::Image& image = tree_.images()[images[row]];
       if (image.line > 0) {
@@ -159,6 +161,7 @@ class LabelledTree {
       }
       image.table = tables_.size() - 1;
       image.line = table.lines[row];
+      if (!table.classes.empty()) image.label = table.classes[row];
       samples_of(part.value_or(image.part))
           .append(images[row], std::span(table.targets).subspan(row * count, count));
     }
@@ -181,15 +184,23 @@ class LabelledTree {
     const std::string path = tree_.path_in_part(tree_.images()[image]);
     return Digest(path).words()[0];
   }
-  /// `place`: table or folder of the part, for the error if it has no samples.
+  /// Images of a part, in the order of its rows. `place`: table or folder of the part, for the error if it
+  /// has no samples.
+  ImageList list(Part part, const std::string& place, const std::vector<std::string>& labels) {
+    const Samples& samples = samples_of(part);
+    if (samples.images.empty()) throw Error(Category::data, place + ": no images in this part of the data");
+    ImageList listed{.folder = tree_.folder(), .classes = labels};
+    for (const std::size_t image : samples.images) {
+      listed.files.push_back({.name = tree_.images()[image].path, .label = tree_.images()[image].label});
+    }
+    return listed;
+  }
+  /// Data set of a part, with the parameters of list().
   std::unique_ptr<Dataset> make(Part part, const std::string& place, const std::vector<std::string>& labels,
                                 Shape shape) {
-    Samples& samples = samples_of(part);
-    if (samples.images.empty()) throw Error(Category::data, place + ": no images in this part of the data");
-    ImageList list{.folder = tree_.folder(), .classes = labels};
-    for (const std::size_t image : samples.images) list.files.push_back({.name = tree_.images()[image].path});
-    return std::make_unique<LabelledImages>(make_images(std::move(list), shape),
-                                            SampleLabels{labels, std::move(samples.targets)});
+    ImageList images = list(part, place, labels);
+    return std::make_unique<LabelledImages>(make_images(std::move(images), shape),
+                                            SampleLabels{labels, std::move(samples_of(part).targets)});
   }
 
  private:
@@ -217,8 +228,9 @@ class LabelledTree {
     const auto missing = static_cast<std::size_t>(std::ranges::find(images, none) - images.begin());
     if (found == 0) {
       throw Error(Category::data,
-                  fmt::format("{}: none of the {} images that it names is in {}; the first is {}", table.file,
-                              images.size(), tree_.folder().string(), in_quotes(table.images[0])));
+                  fmt::format("{}: none of the {} images in column {} is in {}; the first is {}", table.file,
+                              images.size(), in_quotes(table.image_column), tree_.folder().string(),
+                              in_quotes(table.images[0])));
     }
     if (missing < images.size()) {
       fail(table, missing,
@@ -264,7 +276,7 @@ LabelPlaces find_label_places(const DatasetOptions& options, DataUse use) {
   if (file_kind(folder) != FileKind::folder) {
     throw Error(
         Category::data,
-        fmt::format("{}: is not a folder, from which images with several labels are read", folder.string()),
+        fmt::format("{}: is not a folder, from which the images of a table are read", folder.string()),
         "data-dir");
   }
   const bool tables = file_kind(labels) == FileKind::folder;
@@ -294,20 +306,71 @@ LabelPlaces find_label_places(const DatasetOptions& options, DataUse use) {
   return places;
 }
 
-}  // namespace
-
-DatasetPair open_labelled_images(const DatasetOptions& options, DataUse use) {
-  const LabelPlaces places = find_label_places(options, use);
-  LabelledTree tree(options.directory);
-  const Path file = places.tables ? places.train : Path(options.labels);
-  const LabelTable table = read_label_table(CsvFile(file).reader(), options.drop_columns);
+/// Adds all tables to `tree`. Returns the one of the training part.
+LabelTable add_tables(LabelledTree& tree, const LabelPlaces& places, const DatasetOptions& options) {
+  const auto read = [&](const Path& file, const LabelTable* train) {
+    CsvFile table(file);
+    const CsvOptions columns{.label_column = options.label_column, .drop_columns = options.drop_columns};
+    return options.task == Task::multilabel ? read_label_table(table.reader(), columns.drop_columns, train)
+                                            : read_class_table(table.reader(), columns, train);
+  };
+  LabelTable table = read(places.tables ? places.train : Path(options.labels), nullptr);
   tree.add(table, places.tables ? std::optional(Part::train) : std::nullopt);
   for (const Part part : {Part::validation, Part::test}) {
     const Path& other = part == Part::test ? places.test : places.validation;
     if (!places.tables || other.empty()) continue;
-    tree.add(read_label_table(CsvFile(other).reader(), options.drop_columns, &table), part);
+    tree.add(read(other, &table), part);
   }
   tree.check_all_have_rows(places.tables ? "the tables in " + options.labels : table.file);
+  return table;
+}
+
+/// Throws if no training image has one of the classes, as test and validation images may.
+void check_classes_are_trained(const ImageList& train, const LabelTable& table) {
+  std::vector<std::uint64_t> counts(train.classes.size());
+  for (const ImageList::File& file : train.files) ++counts[static_cast<std::size_t>(file.label)];
+  const auto other = std::ranges::find(counts, std::uint64_t{0});
+  if (other == counts.end()) return;
+  const std::string& name = train.classes[static_cast<std::size_t>(other - counts.begin())];
+  throw Error(Category::data,
+              fmt::format("{}: the training images have no class {}", table.file, in_quotes(name)));
+}
+
+}  // namespace
+
+ImageParts list_labelled_images(const DatasetOptions& options, DataUse use) {
+  const LabelPlaces places = find_label_places(options, use);
+  LabelledTree tree(options.directory);
+  const LabelTable table = add_tables(tree, places, options);
+  const auto list_part = [&](Part part, const Path& place) {
+    ImageList images = tree.list(part, place.string(), table.labels);
+    images.has_table = true;
+    std::ranges::sort(images.files, {}, [](const ImageList::File& file) {
+      return std::tuple(file.label, std::string_view(file.name));
+    });
+    return images;
+  };
+  ImageParts parts{.train = list_part(Part::train, places.train), .validation = {}, .test = {}};
+  check_classes_are_trained(parts.train, table);
+  if (use == DataUse::training) check_several_classes(table.file, table.labels);
+  if (!places.validation.empty()) {
+    parts.validation = list_part(Part::validation, places.validation);
+    parts.validation_origin = places.validation.string();
+  }
+  if (places.test_fraction > 0.0) {
+    parts.test = split_off_test_images(parts.train, places.test_fraction, use);
+    parts.test_origin = origin_of_fraction(places.test_fraction);
+  } else if (!places.test.empty()) {
+    parts.test = list_part(Part::test, places.test);
+    parts.test_origin = places.test.string();
+  }
+  return parts;
+}
+
+DatasetPair open_labelled_images(const DatasetOptions& options, DataUse use) {
+  const LabelPlaces places = find_label_places(options, use);
+  LabelledTree tree(options.directory);
+  const LabelTable table = add_tables(tree, places, options);
   if (places.test_fraction > 0.0) split_off_test_samples(tree, table, places.test_fraction, use);
   const Shape shape{options.channels, options.image_size, options.image_size};
   const auto make = [&](Part part, const Path& place) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "data/sets/images/image_parts.h"
 #include "data/sets/parts.h"
 #include "lockstep/dataset.h"
 
@@ -16,5 +17,11 @@ namespace lockstep {
 /// read_label_table, for a row without image, an image without row, two rows for one image and two images for
 /// one row, and if the fraction leaves nothing to test.
 DatasetPair open_labelled_images(const DatasetOptions& options, DataUse use = DataUse::training);
+
+/// Lists images with a class each (Task::classification), which the tables name as for open_labelled_images.
+/// The order, and the samples that a fraction holds out, are those of the same files in folders of classes.
+/// Throws as open_labelled_images and read_class_table; Error(data) for a class without training image and,
+/// for training, for a single class.
+ImageParts list_labelled_images(const DatasetOptions& options, DataUse use = DataUse::training);
 
 }  // namespace lockstep

@@ -52,6 +52,7 @@ class ListedImages final : public Dataset {
       FileStatus status;
       files().stat(list_.folder / file.name, status);  // fails for a file that is missing
       fingerprint.add(status.kind == FileKind::file ? status.size : ~std::uint64_t{0});
+      if (list_.has_table) fingerprint.add(static_cast<std::uint64_t>(file.label));
     }
     return fingerprint.add_some_samples(*this).text();
   }
