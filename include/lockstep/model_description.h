@@ -67,7 +67,7 @@ struct RunFacts {
 /// unknown.
 std::map<std::string, std::string> metadata_of(const ModelDescription& description);
 /// Description in the metadata of a file, without unknown entries. Throws Error(data) naming file and entry
-/// for an entry that cannot be read.
+/// for an entry that cannot be read, or that no model has, such as a standard deviation of 0.
 ModelDescription description_of(const ModelFile& file);
 /// Same for the entries of the metadata of the file `origin`, of any format.
 ModelDescription description_of(const std::map<std::string, std::string>& entries, const std::string& origin);

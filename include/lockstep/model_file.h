@@ -33,8 +33,8 @@ class ModelFile {
   const std::vector<TensorInfo>& tensors() const { return tensors_; }  ///< in order of their data
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::string& origin() const { return origin_; }
-  /// Values of the F32 tensor `name`, valid as long as this file. Throws Error(data) when it is missing or
-  /// has another type or shape.
+  /// Values of the tensor `name`, of which holds_floats is true, valid as long as this file. Throws
+  /// Error(data) when it is missing or has another type or shape.
   std::span<const float> floats(const std::string& name, std::span<const std::int64_t> shape) const;
   /// Bytes of one of tensors(), valid as long as this file.
   std::span<const std::byte> bytes(const TensorInfo& tensor) const;
@@ -45,7 +45,11 @@ class ModelFile {
   std::map<std::string, std::string> metadata_;
   std::vector<std::byte> storage_;
   std::size_t data_begin_ = 0;
+  std::map<std::string, std::vector<float>> converted_;  ///< values of F16 and BF16 tensors, by name
 };
+
+/// Whether ModelFile::floats reads tensors of this type: F32, and F16 and BF16, which are converted exactly.
+bool holds_floats(const TensorInfo& tensor);
 
 /// Tensor to be written. Refers to the caller's memory.
 struct NamedTensor {
@@ -58,9 +62,16 @@ struct NamedTensor {
   }
 };
 
+/// Entry of the metadata that has the metadata_digest of the others.
+inline constexpr const char* metadata_digest_name = "metadata_digest";
+
+/// Digest of all entries but metadata_digest_name: "xxh3:" and the XXH3-128 of their names and texts, each
+/// followed by a zero byte, in the order of the names' bytes.
+std::string metadata_digest(const std::map<std::string, std::string>& metadata);
+
 /// Writes the tensors in this order to a new file beside `file`, syncs it and renames it: readers see the old
-/// file or the new one. Throws Error(resource) with the system's reason (no space, not writable), and
-/// Error(usage) for metadata that are not UTF-8.
+/// file or the new one. Adds metadata_digest_name to metadata that are not empty. Throws Error(resource) with
+/// the system's reason (no space, not writable), and Error(usage) for metadata that are not UTF-8.
 void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata);
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "cli/options/option_set.h"
 #include "cli/results.h"
 #include "cli/train/train_options.h"
+#include "core/files/file_system.h"
 #include "core/json/members.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
@@ -53,14 +55,16 @@ struct DiffResults {
   ComparedRun a;
   ComparedRun b;
   RunComparison comparison;
+  std::vector<std::string> missing = {};  ///< files with options or facts of the environment
 };
 
 template <OptionsOf<DiffResults> O, class Visitor>
 void visit(O& results, Visitor&& field) {
-  auto& [a, b, comparison] = results;
+  auto& [a, b, comparison, missing] = results;
   field(a, {.name = "a"});
   field(b, {.name = "b"});
   visit(comparison, field);
+  field(missing, {.name = "missing"});
 }
 
 ComparedRun summary_of(const RunRecord& record) {
@@ -93,6 +97,17 @@ DiffResults compare(const RunRecord& a, const RunRecord& b) {
   return results;
 }
 
+/// Leaves out the facts of a file that `run` lacks: all facts of the other run would count as differences.
+void leave_out_missing(const RunFolder& run, DiffResults& results) {
+  const auto check = [&](const std::filesystem::path& file, std::vector<Difference>& differences) {
+    if (file_kind(file) != FileKind::missing) return;
+    results.missing.push_back(file.string());
+    differences.clear();
+  };
+  check(run.options(), results.comparison.options);
+  check(run.environment(), results.comparison.environment);
+}
+
 std::string text_of(const char* letter, const ComparedRun& run) {
   return fmt::format("{}: {}: steps: {}, epochs: {}, {}\n", letter, without_control_characters(run.name),
                      run.steps, run.epochs,
@@ -121,6 +136,9 @@ std::string text_of(const DiffResults& results) {
   for (const Difference& fact : found.results) {
     add(fmt::format("first difference in {}: {}", fact.name, fact.place), fact);
   }
+  for (const std::string& file : results.missing) {
+    text += without_control_characters(file) + " is missing\n";
+  }
   for (const Difference& fact : found.options) {
     add("option " + fact.name, fact, fact.decides_result ? "" : " (may differ between equal runs)");
   }
@@ -129,8 +147,10 @@ std::string text_of(const DiffResults& results) {
 }
 
 int diff(const DiffOptions& options) {
-  const DiffResults results =
-      compare(read_run_record(RunFolder(options.first)), read_run_record(RunFolder(options.second)));
+  const RunFolder first(options.first), second(options.second);
+  DiffResults results = compare(read_run_record(first), read_run_record(second));
+  leave_out_missing(first, results);
+  leave_out_missing(second, results);
   ResultPrinter(options.results, true).print(results);
   return results.comparison.results.empty() ? 0 : status_if_different;
 }

@@ -109,9 +109,9 @@ std::vector<std::string> write_files(const RunFolder& folder, const RunRecord& r
 int report(const ReportOptions& options) {
   const RunFolder folder(options.directory);
   const RunRecord record = read_run_record(folder);
-  const std::vector<SourceFile> sources = files_of(folder);
-  if (options.csv != to_stdout) check_not_source(options.csv, sources, "csv");
-  check_not_source(options.output, sources, "output");
+  if (options.csv != to_stdout) check_output(options.csv, OutputKind::record, {}, "csv");
+  if (!is_same_file(options.output, folder.report()))  // else the page is written again
+    check_output(options.output, OutputKind::page, {}, "output");
   const std::vector<std::string> written = write_files(folder, record, options);
   if (options.csv == to_stdout) return 0;
   print_epochs(record);

@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
+#include <span>
 
-#include "cli/model/find_checkpoints.h"
 #include "cli/options/flag.h"
+#include "core/files/content.h"
+#include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "data/sets/parts.h"
 #include "lockstep/error.h"
+#include "lockstep/model_file.h"
+#include "run/run_folder.h"
 
 namespace lockstep {
 namespace {
@@ -27,6 +29,65 @@ void add_tables(const std::filesystem::path& place, const std::string& option,
   }
 }
 
+/// Run directory of which `file` is one of the files that runs write; empty: it is none.
+std::filesystem::path owner_of(const std::filesystem::path& file) {
+  constexpr int levels = 3;  // RUN/checkpoints/NAME/model.safetensors
+  const std::filesystem::path path = std::filesystem::absolute(file).lexically_normal();
+  std::filesystem::path folder = path;
+  for (int level = 0; level < levels; ++level) {
+    folder = folder.parent_path();
+    const RunFolder run(folder);
+    FileStatus status;
+    const auto has = [&](const auto& name) { return files().stat(name, status) == 0; };
+    if ((has(run.metrics()) || has(run.environment())) && run.knows(path)) return folder;
+  }
+  return {};
+}
+
+bool holds_model(const std::filesystem::path& file) {
+  try {
+    ModelFile::read(file);
+    return true;
+  } catch (const Error& error) {
+    if (error.category() != Category::data) throw;
+    return false;
+  }
+}
+
+/// Whether `file`, which begins with `begin`, is of this kind. A CSV file is known by its first column, as a
+/// table of somebody's data must not be replaced.
+bool is_of(OutputKind kind, const std::filesystem::path& file, const std::string& begin) {
+  switch (kind) {
+    case OutputKind::model:
+      return holds_model(file);
+    case OutputKind::onnx:
+      return content_kind(std::as_bytes(std::span(begin))) == "an ONNX model";
+    case OutputKind::page:
+      return begin.starts_with("<!DOCTYPE html>");
+    case OutputKind::record:
+      return begin.starts_with("epoch,");
+    case OutputKind::predictions:
+      return begin.starts_with("sample,");
+  }
+  return false;
+}
+
+const char* words_for(OutputKind kind) {
+  switch (kind) {
+    case OutputKind::model:
+      return "a model file (safetensors)";
+    case OutputKind::onnx:
+      return "an ONNX model";
+    case OutputKind::page:
+      return "the page of a report";
+    case OutputKind::record:
+      return "the CSV file of a report";
+    case OutputKind::predictions:
+      return "a CSV file of predictions";
+  }
+  return "";
+}
+
 }  // namespace
 
 void check_not_source(const std::filesystem::path& output, const std::vector<SourceFile>& sources,
@@ -39,21 +100,22 @@ void check_not_source(const std::filesystem::path& output, const std::vector<Sou
   }
 }
 
-std::vector<SourceFile> files_of(const RunFolder& run) {
-  std::vector<SourceFile> sources;
-  for (const auto& file :
-       {run.options(), run.environment(), run.plans(), run.metrics(), run.final_model(), run.best()}) {
-    sources.push_back({file, "a file of the run"});
+void check_output(const std::filesystem::path& output, OutputKind kind,
+                  const std::vector<SourceFile>& sources, const std::string& option,
+                  const std::filesystem::path& own) {
+  check_not_source(output, sources, option);
+  if (output.empty() || file_kind(output) != FileKind::file) return;
+  if (const std::filesystem::path run = owner_of(output); !run.empty() && !is_same_file(run, own)) {
+    throw Error(Category::usage, fmt::format("{} is a file of the run: name another file", output.string()),
+                option);
   }
-  return sources;
-}
-
-std::vector<SourceFile> files_of(const SavedModel& model) {
-  std::vector<SourceFile> sources = {{model.place, "the model itself"}};
-  if (const std::filesystem::path run = run_of(model.place); !run.empty()) {
-    std::ranges::copy(files_of(RunFolder(run)), std::back_inserter(sources));
-  }
-  return sources;
+  constexpr std::size_t enough = 1024;  // for content_kind
+  const std::string begin = read_text(output, enough);
+  if (begin.find_first_not_of(" \r\n\t") == std::string::npos || is_of(kind, output, begin)) return;
+  throw Error(Category::usage,
+              fmt::format("{} exists and is not {}: name another file, or remove it", output.string(),
+                          words_for(kind)),
+              option);
 }
 
 std::vector<SourceFile> files_of(const DatasetOptions& options) {

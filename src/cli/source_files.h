@@ -4,9 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/model/saved_model.h"
 #include "lockstep/dataset.h"
-#include "run/run_folder.h"
 
 namespace lockstep {
 
@@ -21,10 +19,17 @@ struct SourceFile {
 void check_not_source(const std::filesystem::path& output, const std::vector<SourceFile>& sources,
                       const std::string& option = {});
 
-/// Files of which a run has one, without report.html, which can be written again.
-std::vector<SourceFile> files_of(const RunFolder& run);
-/// The model's file and, if the model belongs to a run, the files of that run.
-std::vector<SourceFile> files_of(const SavedModel& model);
+/// Kind of a file that a command writes: a model (safetensors), an ONNX model, the page of a report, the CSV
+/// file of a report, or the CSV file of eval --predictions.
+enum class OutputKind { model, onnx, page, record, predictions };
+
+/// Throws Error(usage), about `option` unless that is empty, if `output`, a file that is to be written,
+/// exists and may not be replaced: it is one of `sources`; it is a file of a run, but not of the run
+/// directory `own`; or it is neither empty nor of this kind. Throws as file_kind and read_text, too.
+void check_output(const std::filesystem::path& output, OutputKind kind,
+                  const std::vector<SourceFile>& sources, const std::string& option = {},
+                  const std::filesystem::path& own = {});
+
 /// Files that the options name, and tables in folders that they name. Throws as find_part.
 std::vector<SourceFile> files_of(const DatasetOptions& options);
 

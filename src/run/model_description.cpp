@@ -6,6 +6,9 @@
 #include <type_traits>
 
 #include "core/json/json.h"
+#include "core/nearest.h"
+#include "core/options/check.h"
+#include "core/printable.h"
 #include "lockstep/error.h"
 #include "models/json/json_network.h"
 
@@ -58,6 +61,43 @@ class EntryReader {
   JsonDocument document_;
 };
 
+[[noreturn]] void refuse(const std::string& origin, const std::string& entry, const std::string& reason) {
+  throw Error(Category::data, fmt::format("{}: metadata '{}': {}", origin, entry, reason));
+}
+
+void check_input(const ModelDescription& description, const std::string& origin) {
+  const InputOptions& input = description.input;
+  try {
+    check_fields(input);
+  } catch (const Error& error) {
+    std::string entry = error.field();
+    std::ranges::replace(entry, '-', '_');  // entries are named after options
+    refuse(origin, entry, error.message());
+  }
+  const auto channels = static_cast<std::size_t>(description.shape.channels);
+  const auto check_count = [&](const std::vector<double>& values, const char* entry) {
+    if (channels == 0 || values.size() <= 1 || values.size() == channels) return;
+    refuse(origin, entry,
+           fmt::format("{} for {}", counted(values.size(), "number"), counted(channels, "channel")));
+  };
+  check_count(input.mean, "mean");
+  check_count(input.deviation, "std");
+}
+
+/// Throws Error(data) for entries that can be read, but that no model has.
+void check(const ModelDescription& description, const std::string& origin) {
+  check_input(description, origin);
+  const Names tasks = choices_of(Task{});
+  if (std::ranges::find(tasks, description.task) == tasks.end())
+    refuse(origin, "task", unknown_name("task", description.task, tasks));
+  const std::size_t names = description.classes.size();
+  const auto outputs = static_cast<std::size_t>(description.outputs);
+  // A network may have more outputs than the data set has classes.
+  const bool may_lack_names = description.task == name_of(Task::classification);
+  if (names == 0 || outputs == 0 || names == outputs || (names < outputs && may_lack_names)) return;
+  refuse(origin, "classes", fmt::format("{} for {}", counted(names, "name"), counted(outputs, "output")));
+}
+
 }  // namespace
 
 std::map<std::string, std::string> metadata_of(const ModelDescription& description) {
@@ -98,6 +138,7 @@ ModelDescription description_of(const std::map<std::string, std::string>& entrie
   for (const auto& entry : entries) {
     if (is_result(entry.first)) description.results.push_back(entry);
   }
+  check(description, origin);
   return description;
 }
 

@@ -139,7 +139,8 @@ std::string option_text(const char* flag, const std::vector<double>& value, doub
 
 InitialModel compare_initial_model(const std::string& file, const ModelDescription& model,
                                    const ModelDescription& run, bool reset_head) {
-  if (model.digest.empty()) return {};  // not trained by lockstep: it says nothing of its data
+  // Not saved by a training: it says nothing of its data, or less than a training would.
+  if (model.digest.empty() || model.options.empty()) return {};
   check_columns(file, model, run);
   check_network(file, model, run);
   InitialModel initial;

@@ -77,6 +77,15 @@ TEST_F(DiffCommand, CheckpointsAffectRunsThatReturnToThem) {
   }
 }
 
+TEST_F(DiffCommand, MissingFiles) {
+  std::filesystem::remove(b_.path() / "options.cfg");
+  std::filesystem::remove(a_.path() / "environment.json");
+  const std::string out = diff({a_.string(), b_.string()}).out;
+  test::expect_holds(out, "digests: 0\n" + (a_ / "environment.json").string() + " is missing\n" +
+                              (b_ / "options.cfg").string() +
+                              " is missing\nthe results that both have are the same");
+}
+
 TEST_F(DiffCommand, Errors) {
   b_.write("metrics.jsonl", step_line(3, "2.0"));
   expect_error(Category::data, {"no step, epoch or digest in common"}, [&] {

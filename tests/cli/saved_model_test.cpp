@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "graph/summary.h"
 #include "lockstep/models.h"
 #include "support/expect_error.h"
@@ -133,6 +136,15 @@ TEST(SavedModel, ImpliesOptionsOfDataAndInput) {
   EXPECT_EQ(implied(lenet(), ""), of_images);
   EXPECT_EQ(implied(lenet(), "images"), of_images);
   EXPECT_EQ(implied(lenet(), "mnist"), (Texts{"mean = 0.25 !", "batch-size = 64"}));
+  SavedModel of_labels = lenet();
+  of_labels.description.data = {{"dataset", "images"}, {"data-dir", "/pets"}, {"labels", "pets.csv"}};
+  const auto implied_labels = [&](const std::string& option, const std::string& value) {
+    const std::vector<ImpliedValue> values =
+        implied_by(of_labels, [&](const std::string& name) { return name == option ? value : ""; });
+    return std::ranges::count(values, std::string("labels"), &ImpliedValue::name);
+  };
+  EXPECT_EQ(implied_labels("seed", "1"), 1);
+  EXPECT_EQ(implied_labels("data-dir", "/other"), 0) << "its folders may name the classes";
   SavedModel of_mnist = lenet();
   of_mnist.description.data = {{"dataset", "mnist"}};
   EXPECT_EQ(implied(of_mnist, "images"), (Texts{"image-size = 28 !", "channels = 1 !", "mean = 0.25 !",
@@ -155,6 +167,34 @@ TEST(SavedModel, ChangedParametersAreNoticed) {
   EXPECT_EQ(changed_warning({}, "m", "xxh3:1"), "");
   EXPECT_EQ(changed_warning({.digest = "xxh3:1"}, "m", "xxh3:2"),
             "m: the parameters are not those that were saved, whose digest was xxh3:1");
+}
+
+TEST(SavedModel, ChangedMetadataAreNoticed) {
+  std::map<std::string, std::string> metadata = {{"classes", "[]"}, {"mean", "[0.5]"}};
+  EXPECT_EQ(changed_warning(metadata, "m"), "") << "it has no digest";
+  const std::string digest = metadata_digest(metadata);
+  metadata[metadata_digest_name] = digest;
+  EXPECT_EQ(changed_warning(metadata, "m"), "");
+  for (const char* const name : {"mean", "meam"}) {
+    std::map<std::string, std::string> changed = metadata;
+    changed.erase("mean");
+    changed[name] = name == std::string("mean") ? "[0.7]" : "[0.5]";
+    EXPECT_EQ(changed_warning(changed, "m"),
+              "m: the metadata are not those that were saved, whose digest was " + digest);
+  }
+}
+
+TEST(SavedModel, ChangedFilesAreNotOpened) {
+  const TemporaryFolder folder;
+  write_model_file(folder / "m", {}, {{"mean", "[0.5]"}});
+  EXPECT_EQ(open_model(folder / "m", false).description.input.mean, std::vector<double>{0.5});
+  std::string text = contents(folder / "m");
+  text.replace(text.find("[0.5]"), 5, "[0.7]");
+  const auto changed = folder.write("changed", text);
+  expect_error(Category::data,
+               {"changed: the metadata are not those that were saved, whose digest was xxh3:",
+                ": it is damaged, or was changed without removing 'digest' and 'metadata_digest' from its"},
+               [&] { open_model(changed, false); });
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ ModelDescription example() {
           .outputs = 3,
           .classes = {"cat, \"big\"", "d\xc3\xb6g", "\xff\xfe"},
           .target_scale = {.mean = 1.0 / 3.0, .deviation = 2.5},
-          .input = {.mean = {0.1, 1.0 / 3.0}, .deviation = {0.25}, .crop_share = 0.9},
+          .input = {.mean = {1.0 / 3.0}, .deviation = {0.25}, .crop_share = 0.9},
           .table = R"({"columns": []})",
           .data = {{"dataset", "images"}, {"data-dir", "/data/\xff"}},
           .options = {{"lr", "0.1"}, {"model", "lenet"}},
@@ -77,6 +77,11 @@ TEST(ModelDescription, OtherFilesLackIt) {
   expect_error(Category::data, {"m: does not contain its network"}, [&] { make_network(found, "m"); });
 }
 
+/// As a network file may have a fixed number of outputs.
+TEST(ModelDescription, ClassesMayBeFewerThanOutputs) {
+  EXPECT_EQ(description_of(file_with({{"classes", "[\"a\"]"}, {"outputs", "2"}})).classes, Names{"a"});
+}
+
 TEST(ModelDescription, DamagedEntriesAreNamed) {
   const std::pair<Metadata, const char*> rows[] = {
       {{{"input_shape", "[1,28]"}},
@@ -90,6 +95,12 @@ TEST(ModelDescription, DamagedEntriesAreNamed) {
       {{{"dataset", "[]"}}, "metadata 'dataset'"},
       {{{"target_scale", "{\"mean\": 1}"}}, "metadata 'target_scale':1: deviation is missing"},
       {{{"target_scale", "{\"mean\": 1, \"deviation\": 0}"}}, "deviation must be above 0"},
+      {{{"std", "[0.5,0]"}}, "m.safetensors: metadata 'std': '0' is out of range: above 0, finite"},
+      {{{"crop_pct", "1.5"}}, "metadata 'crop_pct': '1.5' is out of range"},
+      {{{"input_shape", "[3,8,8]"}, {"mean", "[0.5,0.5]"}}, "metadata 'mean': 2 numbers for 3 channels"},
+      {{{"task", "regressiom"}}, "metadata 'task': unknown task 'regressiom'; did you mean 'regression'?"},
+      {{{"classes", "[\"a\",\"b\"]"}, {"outputs", "1"}}, "metadata 'classes': 2 names for 1 output"},
+      {{{"classes", "[\"a\"]"}, {"outputs", "2"}, {"task", "multilabel"}}, "1 name for 2 outputs"},
   };
   for (const auto& row : rows) {
     expect_error(Category::data, {"m.safetensors", row.second},

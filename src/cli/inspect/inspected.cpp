@@ -118,7 +118,7 @@ std::string text_of(const InspectedFile& file) {
                      text_of("options of the training", file.description.options);
   const auto described = metadata_of(file.description);
   for (const auto& [key, value] : file.metadata) {
-    if (!described.contains(key))
+    if (!described.contains(key) && key != metadata_digest_name)
       text += without_control_characters(fmt::format("{} = {}", key, value)) + "\n";
   }
   return text;

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/model/class_names.h"
@@ -13,6 +15,7 @@
 #include "cli/model/model_options.h"
 #include "cli/model/sample_predictions.h"
 #include "cli/model/saved_model.h"
+#include "cli/options/flag.h"
 #include "cli/results.h"
 #include "cli/source_files.h"
 #include "cli/train/data_warnings.h"
@@ -44,12 +47,13 @@ struct EvalOptions {
   BatchOptions batch;
   ExecutionOptions execution;
   std::optional<SavedModel> saved = {};  ///< model that was opened for the values that it implies
+  bool has_dataset = true;               ///< whether the model or the user names the data set
 };
 
 template <OptionsOf<EvalOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   [[maybe_unused]] auto& [file, checkpoint, model, data, input, split, per_class, confusion, calibration,
-                          predictions, results, batch, execution, saved] = options;
+                          predictions, results, batch, execution, saved, has_dataset] = options;
   field(checkpoint,
         {.name = "checkpoint",
          .help = "measure the model of this checkpoint, or of the newest good one of this run directory",
@@ -110,7 +114,11 @@ OptionSet option_set(EvalOptions& options) {
   });
   set.imply([&options](const OptionSet::Given& given) {
     if (!options.file.empty()) options.saved = open_model(options.file, is_first_process());
-    return options.saved ? implied_by(*options.saved, given) : std::vector<ImpliedValue>();
+    if (!options.saved) return std::vector<ImpliedValue>();
+    std::vector<ImpliedValue> values = implied_by(*options.saved, given);
+    const auto is_dataset = [](const ImpliedValue& value) { return value.name == "dataset"; };
+    options.has_dataset = !given("dataset").empty() || std::ranges::any_of(values, is_dataset);
+    return values;
   });
   set.check([&options] {
     if (options.file.empty() == options.checkpoint.empty()) {
@@ -171,11 +179,10 @@ std::unique_ptr<SamplePredictions> open_predictions(const World& world, const Ne
                                                     const Dataset& dataset, const EvalOptions& options) {
   std::unique_ptr<SamplePredictions> predictions;
   world.agree([&] {
-    if (!options.predictions.empty()) {
-      check_not_source(options.predictions, files_of(*options.saved), "predictions");
-      check_not_source(options.predictions, files_of(options.data), "predictions");
-    }
     if (world.rank() != 0 || !needs_outputs(options)) return;
+    std::vector<SourceFile> sources = files_of(options.data);
+    sources.push_back({options.saved->place, "the model itself"});
+    check_output(options.predictions, OutputKind::predictions, sources, "predictions");
     const auto classes = static_cast<std::size_t>(network.classes());
     predictions =
         std::make_unique<SamplePredictions>(dataset, names_of_classes(dataset, classes), options.predictions);
@@ -233,6 +240,11 @@ int evaluate_model(World& world, const EvalOptions& options) {
   const SavedModel& model = *options.saved;
   if (world.rank() == 0 && options.checkpoint.empty() && model.place != options.file)
     print_message(fmt::format("model {}", model.place));
+  if (world.rank() == 0 && !options.has_dataset) {
+    print_warning(fmt::format(
+        "{}: does not name a data set, so {}, the default, is measured: give {} and {} for another",
+        model.place, options.data.name, flag_of(&DatasetOptions::name), flag_of(&DatasetOptions::directory)));
+  }
   const DataPart data = open_part(world, options.data, options.split, model);
   const Dataset& whole = data.samples();
   if (world.rank() == 0) {
@@ -247,6 +259,8 @@ int evaluate_model(World& world, const EvalOptions& options) {
     check_encoding(whole, model);
     relabelled = relabel(whole, model);
     if (world.rank() == 0) print_warning(training_part_warning(data, options, model));
+    const std::string note = preparation_note(model, options.input);
+    if (world.rank() == 0 && whole.encoding() != Encoding::floats && !note.empty()) print_message(note);
   });
   const Dataset& dataset = relabelled ? *relabelled : whole;
   const EvaluationOptions evaluation{.confusion = counts_confusion(dataset, options),
@@ -278,7 +292,6 @@ int evaluate_model(World& world, const EvalOptions& options) {
                  (options.confusion ? confusion_table(results) : "") +
                  fmt::format("digest {}\n", results.digest));
     printer.finish(results);
-    print_warning(changed_warning(model.description, model.place, results.digest));
   }
   return 0;
 }

@@ -1,17 +1,23 @@
 #include <fmt/format.h>
 
+#include <map>
 #include <string>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/model/model_options.h"
 #include "cli/model/saved_model.h"
+#include "cli/options/flag.h"
 #include "cli/options/option_set.h"
 #include "cli/output.h"
 #include "cli/source_files.h"
+#include "core/finite.h"
 #include "core/message.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
+#include "lockstep/input.h"
 #include "lockstep/model_description.h"
+#include "lockstep/model_file.h"
 #include "lockstep/task.h"
 #include "onnx/export.h"
 
@@ -27,12 +33,13 @@ struct ExportOptions {
   bool fold_batch_norm = false;
   bool softmax = false;
   bool with_preprocessing = false;
+  InputOptions preparation{};  ///< of samples; only mean and deviation are options
 };
 
 template <OptionsOf<ExportOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   [[maybe_unused]] auto& [model, output, network, input, classes, fold_batch_norm, softmax,
-                          with_preprocessing] = options;
+                          with_preprocessing, preparation] = options;
   field(fold_batch_norm,
         {.name = "fold-batch-norm",
          .help = "compute the weights of convolutions and linear layers so that they include "
@@ -45,6 +52,14 @@ void visit(O& options, Visitor&& field) {
        .help = "begin with the preparation of samples: the model takes pixels as bytes from 0 to 255, or the "
                "numbers to which the columns of a table were encoded, and divides and normalizes them as in "
                "training"});
+  visit(preparation, [&](auto& value, const Field& option) {
+    const std::string_view name = option.name;
+    if (name != "mean" && name != "std") return;
+    Field own = option;
+    own.group = "";
+    own.needs.push_back({"with-preprocessing", {}});
+    field(value, own);
+  });
   visit(network, field);
   field(input, {.name = "input", .help = "channels, rows and columns of the samples of --model"});
   field(classes,
@@ -67,40 +82,57 @@ OptionSet option_set(ExportOptions& options) {
 }
 
 /// Metadata of the ONNX model: the description without the network, which the ONNX model contains itself.
-std::map<std::string, std::string> metadata_for(ModelDescription description) {
+/// Without the digest of the parameters if `folds`, as they are others then.
+std::map<std::string, std::string> metadata_for(ModelDescription description, bool folds) {
   description.network.clear();
   description.data.clear();
   description.options.clear();
-  return metadata_of(description);
+  if (folds) description.digest.clear();
+  std::map<std::string, std::string> metadata = metadata_of(description);
+  metadata[metadata_digest_name] = metadata_digest(metadata);
+  return metadata;
+}
+
+/// Throws Error(data) for a parameter that is not finite.
+void check_finite(const Network& network, const SavedModel& model) {
+  for (const Parameter& parameter : network.parameters()) {
+    if (all_finite(model.file.floats(parameter.name, parameter.shape))) continue;
+    throw Error(Category::data,
+                fmt::format("{}: the parameter '{}' is not finite, so no output would be: export another "
+                            "checkpoint or run",
+                            model.place, parameter.name));
+  }
 }
 
 int export_model(const ExportOptions& options) {
   const SavedModel model = open_model(options.model, true);
-  if (const std::string changed = changed_warning(model); !changed.empty()) {
-    throw Error(Category::data,
-                changed + ": it is damaged, or was changed without removing 'digest' from its metadata");
-  }
-  check_not_source(options.output, files_of(model));
+  check_output(options.output, OutputKind::onnx, {{model.place, "the model itself"}});
   const auto network = network_of(model, options.network.name, options.input, options.classes);
+  check_finite(*network, model);
   if (options.softmax && model.description.task != name_of(Task::classification)) {
     throw Error(Category::usage,
                 fmt::format("is for classification; {} is a model of task {}", model.place,
                             in_quotes(model.description.task)),
                 "softmax");
   }
+  ModelDescription description = model.description;
+  const auto& [mean, deviation, crop_share, strict] = options.preparation;
+  if (!mean.empty()) description.input.mean = mean;
+  if (!deviation.empty()) description.input.deviation = deviation;
   OnnxExportOptions how{.fold_batch_norm = options.fold_batch_norm,
                         .softmax = options.softmax,
-                        .metadata = metadata_for(model.description)};
+                        .metadata = metadata_for(description, options.fold_batch_norm)};
   if (options.with_preprocessing) {
-    if (!model.describes_itself()) {
-      throw Error(
-          Category::usage,
-          fmt::format("{} does not contain how samples were prepared: export it without it", model.place),
-          "with-preprocessing");
+    if (!model.describes_itself() && mean.empty() && deviation.empty()) {
+      throw Error(Category::usage,
+                  fmt::format("{} does not contain how samples were prepared: give {} and {}, or export it "
+                              "without it",
+                              model.place, flag_of(&InputOptions::mean), flag_of(&InputOptions::deviation)),
+                  "with-preprocessing");
     }
-    how.preprocessing = OnnxPreprocessing{.pixels = model.description.table.empty(),
-                                          .mean = model.description.input.mean,
-                                          .deviation = model.description.input.deviation};
+    how.preprocessing = OnnxPreprocessing{.pixels = description.table.empty(),
+                                          .mean = description.input.mean,
+                                          .deviation = description.input.deviation};
   }
   const OnnxExportSummary summary = export_onnx(options.output, *network, model.file, how);
   std::string text = fmt::format("{}: {} bytes", options.output, summary.bytes);

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "cli/source_files.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file_system.h"
+#include "core/hash.h"
 #include "core/options/text.h"
 #include "core/printable.h"
 #include "core/version.h"
@@ -71,18 +74,31 @@ std::string summary_of(const Network& network) {
                      counted(network.classes(), "class"));
 }
 
+/// Digest of the weights, in the format of lockstep::digest.
+std::string digest_of(const std::vector<std::vector<float>>& weights) {
+  Digest digest;
+  for (const std::vector<float>& values : weights) digest.update(std::span<const float>(values));
+  return "xxh3:" + digest.hex();
+}
+
 /// Description of the weights. Names of the outputs and preparation of the samples are those that lockstep
-/// has exported; of another program's model, they are unknown.
+/// has exported; of another program's model, they are unknown. Throws Error(data) if metadata or weights are
+/// not those that were exported.
 ModelDescription description_for(const OnnxImport& imported, const std::string& model) {
+  const std::map<std::string, std::string>& metadata = imported.metadata;
+  refuse_changed(changed_warning(metadata, model));
   ModelDescription description;
-  if (imported.metadata.contains("lockstep_version")) description = description_of(imported.metadata, model);
+  if (metadata.contains("lockstep_version")) description = description_of(metadata, model);
   const bool has_all = description.outputs == imported.network->classes();
   if (!has_all) description.classes.clear();  // the network has changed since
+  // Without a digest of the metadata, that of the parameters is the one before --fold-batch-norm.
+  if (!has_all || !metadata.contains(metadata_digest_name)) description.digest.clear();
+  if (!imported.weights.empty())
+    refuse_changed(changed_warning(description, model, digest_of(imported.weights)));
   description.network = network_json(*imported.network);
   description.shape = imported.network->input_shape();
   description.outputs = imported.network->classes();
   description.version = version();
-  description.digest.clear();  // that of the parameters before --fold-batch-norm
   return description;
 }
 
@@ -101,7 +117,7 @@ void write_weights(const std::filesystem::path& file, const OnnxImport& imported
 void check_not_trained(const std::filesystem::path& weights_file) {
   if (file_kind(weights_file) != FileKind::file) return;
   const ModelFile present = ModelFile::read(weights_file);
-  if (!present.metadata().contains("digest")) return;
+  if (!present.metadata().contains("options")) return;
   throw Error(Category::usage,
               fmt::format("the weights would replace {}, a model that lockstep has trained: name "
                           "another network file, or use --no-weights",

@@ -27,6 +27,17 @@ SavedModel described(ModelFile file, std::string place) {
   return {std::move(file), std::move(description), std::move(place)};
 }
 
+/// Reads a model file. Throws Error(data), also if it was changed since it was saved.
+SavedModel read_model(const std::string& path) {
+  SavedModel model = described(ModelFile::read(path), path);
+  refuse_changed(changed_warning(model.file.metadata(), path));
+  if (model.has_digest()) {
+    refuse_changed(
+        changed_warning(model.description, path, digest(*make_network(model.description, path), model.file)));
+  }
+  return model;
+}
+
 /// A data set whose classes or labels have the numbers of a model's. Labels that it does not have do not
 /// apply.
 class Relabelled final : public Dataset {
@@ -117,10 +128,19 @@ std::string changed_warning(const ModelDescription& description, const std::stri
                      description.digest);
 }
 
-std::string changed_warning(const SavedModel& model) {
-  if (!model.has_digest()) return "";
-  return changed_warning(model.description, model.place,
-                         digest(*make_network(model.description, model.place), model.file));
+std::string changed_warning(const std::map<std::string, std::string>& metadata, const std::string& place) {
+  const auto saved = metadata.find(metadata_digest_name);
+  if (saved == metadata.end() || saved->second == metadata_digest(metadata)) return "";
+  return fmt::format("{}: the metadata are not those that were saved, whose digest was {}", place,
+                     saved->second);
+}
+
+void refuse_changed(const std::string& warning) {
+  if (warning.empty()) return;
+  throw Error(Category::data,
+              fmt::format("{}: it is damaged, or was changed without removing 'digest' and '{}' from its "
+                          "metadata",
+                          warning, metadata_digest_name));
 }
 
 SavedModel open_checkpoint_model(const std::filesystem::path& path, bool warns) {
@@ -130,10 +150,10 @@ SavedModel open_checkpoint_model(const std::filesystem::path& path, bool warns) 
 
 SavedModel open_model(const std::filesystem::path& path, bool warns) {
   const std::filesystem::path named = run_or_checkpoint(path);
-  if (file_kind(named) != FileKind::folder) return described(ModelFile::read(path), path.string());
+  if (file_kind(named) != FileKind::folder) return read_model(path.string());
   const std::vector<std::string> models = find_models(path);
   if (models.empty()) return open_checkpoint_model(named, warns);
-  return described(ModelFile::read(models.front()), models.front());
+  return read_model(models.front());
 }
 
 std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::Given& given) {
@@ -153,6 +173,7 @@ std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::G
     for (const auto& [name, value] : description.data) {
       if (is_elsewhere && (name == "labels" || name == "label-column" || name == "drop-columns")) continue;
       add(name, value, name != "data-dir" && name != "labels");
+    }
   } else if (dataset == "images" && description.table.empty()) {
     add("image-size", std::to_string(description.shape.height), true);
     add("channels", std::to_string(description.shape.channels), true);
@@ -167,6 +188,14 @@ std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::G
   // Not tf32, which ranks on CPUs cannot compute in.
   if (fact(description.options, "dtype") == "bf16") add("dtype", "bf16", false);
   return values;
+}
+
+std::string preparation_note(const SavedModel& model, const InputOptions& input) {
+  if (model.describes_itself() || !input.mean.empty() || !input.deviation.empty()) return "";
+  return fmt::format(
+      "{}: does not contain how samples were prepared, so they are not normalised: give the {} and {} of its "
+      "training, which are imagenet for torchvision's parameters",
+      model.place, flag_of(&InputOptions::mean), flag_of(&InputOptions::deviation));
 }
 
 std::unique_ptr<Network> network_of(const SavedModel& model, const std::string& name, Shape shape,
@@ -210,7 +239,7 @@ void check_task(const Dataset& dataset, const SavedModel& model) {
 }
 
 void check_kind(const Dataset& dataset, const SavedModel& model) {
-  const bool is_trained = model.has_digest();  // imported ones do not name their data
+  const bool is_trained = model.has_digest() && !model.description.options.empty();  // not if imported
   if (!is_trained || model.description.table.empty() == (dataset.table_encoding() == nullptr)) return;
   const auto kind = [](bool is_table) { return is_table ? "tables" : "images"; };
   throw Error(Category::data,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,12 @@ bool same_parameters(const Network& a, const Network& b);
 std::string changed_warning(const ModelDescription& description, const std::string& place,
                             const std::string& digest);
 
+/// The same for the metadata of a file: that they are not those that were saved with their metadata_digest.
+std::string changed_warning(const std::map<std::string, std::string>& metadata, const std::string& place);
+
+/// Throws Error(data) with a warning that something was changed, and what to do; not if it is empty.
+void refuse_changed(const std::string& warning);
+
 /// A saved model, and its description.
 struct SavedModel {
   ModelFile file;
@@ -37,13 +44,10 @@ struct SavedModel {
   bool has_digest() const { return describes_itself() && !description.digest.empty(); }
 };
 
-/// Warning that the parameters of a model are not those that were saved; empty: they are, or it has no
-/// digest.
-std::string changed_warning(const SavedModel& model);
-
 /// Opens the model that a user means by `path`: a model file, a checkpoint, or a run directory. Of a run, it
 /// is checkpoints/best.safetensors; else checkpoints/final.safetensors; else the newest good checkpoint, with
-/// a warning for each later one if `warns`. Throws Error(data).
+/// a warning for each later one if `warns`. Throws Error(data), also if parameters or metadata are not those
+/// that were saved.
 SavedModel open_model(const std::filesystem::path& path, bool warns);
 
 /// Opens the model of a checkpoint, or of the newest good one of a run directory. Throws as open_checkpoint.
@@ -53,6 +57,9 @@ SavedModel open_checkpoint_model(const std::filesystem::path& path, bool warns);
 /// the data are left out; other images then have the size of the input, if the model is one of images. The
 /// batch size and bf16 are implied too, so that an evaluation repeats the numbers of the training.
 std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::Given& given);
+
+/// Note that samples are not normalised, as neither the model nor `input` says how; empty: one of them does.
+std::string preparation_note(const SavedModel& model, const InputOptions& input);
 
 /// Builds the network of the model: the one that it describes, for samples of `shape` if it takes them, else
 /// for its own; or the network `name`, unless that is empty. `classes`: number of classes of a model that

@@ -206,9 +206,6 @@ std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, c
     return print_labels(dataset, output_names(*options.saved, dataset, network),
                         options.has_top ? std::optional(top) : std::nullopt, options.format);
   }
-  if (description.task != name_of(Task::regression)) {
-    throw Error(Category::data, fmt::format("{}: unknown task {}", place, in_quotes(description.task)));
-  }
   if (options.has_top)
     throw Error(Category::usage, fmt::format("has no effect: {} predicts numbers: omit it", place), "top");
   if (network.classes() != 1) {
@@ -222,7 +219,6 @@ std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, c
 
 int print_predictions(World& world, const PredictOptions& options) {
   const SavedModel& model = *options.saved;
-  if (world.rank() == 0) print_warning(changed_warning(model));
   DataPart data;
   InputSamples named;
   if (options.has_dataset) {
@@ -245,6 +241,8 @@ int print_predictions(World& world, const PredictOptions& options) {
     if (dataset.size() == 0) throw Error(Category::usage, "no inputs were named");
     network = network_of(model, options.model.name, dataset.shape(), 0);
     printer = make_printer(options, dataset, *network);
+    const std::string note = preparation_note(model, options.input);
+    if (world.rank() == 0 && dataset.encoding() != Encoding::floats && !note.empty()) print_message(note);
   });
   const std::uint64_t inputs = dataset.size() + unreadable;  // samples, and files that have none
   if (world.rank() == 0) print(printer->head() + text_of(named.unreadable, options.format));

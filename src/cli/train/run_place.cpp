@@ -58,8 +58,9 @@ std::filesystem::path newest_checkpoint(const RunFolder& folder) {
 /// Whether the run has a best model with the parameters that were saved.
 bool has_good_best(const RunFolder& folder) {
   try {
-    return file_kind(folder.best()) == FileKind::file &&
-           changed_warning(open_model(folder.best(), false)).empty();
+    if (file_kind(folder.best()) != FileKind::file) return false;
+    open_model(folder.best(), false);
+    return true;
   } catch (const Error&) {
     return false;
   }
@@ -82,7 +83,6 @@ bool chooses_folder(const TrainOptions& options) {
   return options.output.run_directory != OutputOptions().run_directory;
 }
 
-/// Throws Error(usage) for a checkpoint of a run and for its folder of checkpoints: that run would remove
 /// Throws Error(usage) for a path that no folder can have.
 void check_length(const std::filesystem::path& path) {
   FileStatus status;
@@ -91,6 +91,7 @@ void check_length(const std::filesystem::path& path) {
               "run-dir");
 }
 
+/// Throws Error(usage) for a checkpoint of a run and for its folder of checkpoints: that run would remove
 /// files of the new one.
 void check_outside_runs(const std::filesystem::path& path) {
   const std::filesystem::path place = short_form(path);
@@ -115,8 +116,8 @@ bool is_hidden(const std::filesystem::path& path, const std::filesystem::path& o
 /// Throws Error(usage) for a run directory in a folder of classes, where it would count as a class.
 void check_outside_classes(const std::filesystem::path& run, const DatasetOptions& data) {
   if (data.name != "images" || data.task != Task::classification || data.directory.empty()) return;
-  if (has_packed_images(data.directory)) return;
   if (!data.labels.empty()) return;  // no folder is a class
+  if (has_packed_images(data.directory)) return;
   std::vector<std::filesystem::path> folders;
   for (const Part part : {Part::train, Part::validation, Part::test}) {
     std::filesystem::path folder = find_image_part(data.directory, part);
@@ -217,9 +218,9 @@ RunPlace find(const TrainOptions& options, const std::string& host) {
   check_place(options);
   const bool names_run = !options.resume.empty() && options.resume != "auto";
   if (chooses_folder(options) && !options.output.keeps_nothing()) {
+    check_length(options.output.run_directory);
     check_outside_runs(options.output.run_directory);
     check_outside_classes(options.output.run_directory, options.data);
-    check_length(options.output.run_directory);
   } else if (!options.output.keeps_nothing() && !names_run) {
     check_outside_classes(parent_folder, options.data);
   }

@@ -48,7 +48,7 @@ void check_save_model(const World& world, TrainOptions& options, const OptionSet
     std::vector<SourceFile> sources = files_of(options.data);
     sources.push_back({config, "the configuration file"});
     if (names_network_file(options.model.name)) sources.push_back({options.model.name, "the network file"});
-    check_not_source(model, sources, "save-model");
+    check_output(model, OutputKind::model, sources, "save-model", run_directory_of(options));
   });
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/model/find_checkpoints.h"
+#include "cli/model/saved_model.h"
 #include "cli/options/flag.h"
 #include "cli/train/best_model.h"
 #include "cli/train/not_finite.h"
@@ -115,7 +116,7 @@ ModelFile read_initial_model(const std::string& path) {
                             RunFolder("RUN").best().string()),
                 "init-from");
   }
-  return ModelFile::read(path);
+  return open_model(path, false).file;
 }
 
 DatasetOptions from_any_folder(DatasetOptions data) {
@@ -248,7 +249,7 @@ void TrainingRun::open_record(Environment environment) {
   world_.agree([&] {
     if (leads() && place_.keeps()) {
       make_folder(place_.folder.path());
-      place_.lock(world_.host());
+      place_.lock(world_.host(), options_.max_time);
       make_run_folder(options_, place_, trainer_, environment_text(std::move(environment)));
       if (!place_.checkpoint.empty()) restore_best_model(place_, trainer_, *network_, data_);
     }

@@ -27,7 +27,7 @@ std::string batch_count_beside(const Parameter& parameter) {
 
 bool holds(const ModelFile& file, const Parameter& parameter) {
   return std::ranges::any_of(file.tensors(), [&](const TensorInfo& tensor) {
-    return tensor.name == parameter.name && tensor.dtype == "F32" && tensor.shape == parameter.shape;
+    return tensor.name == parameter.name && holds_floats(tensor) && tensor.shape == parameter.shape;
   });
 }
 

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <iterator>
+#include <limits>
+#include <map>
 
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
@@ -64,7 +66,11 @@ TEST(ModelFile, RoundTrip) {
   write_model_file(file, tensors, {{"model", "lenet"}, {"seed", "1"}});
   const ModelFile read = ModelFile::read(file);
   EXPECT_EQ(read.origin(), file.string());
-  EXPECT_EQ(read.metadata(), (std::map<std::string, std::string>{{"model", "lenet"}, {"seed", "1"}}));
+  EXPECT_EQ(
+      read.metadata(),
+      (std::map<std::string, std::string>{
+          {"metadata_digest", "xxh3:16aef9814d6885d6bc2ca9bda9264724"}, {"model", "lenet"}, {"seed", "1"}}));
+  EXPECT_EQ(metadata_digest(read.metadata()), read.metadata().at("metadata_digest"));
   ASSERT_EQ(read.tensors().size(), tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     EXPECT_EQ(read.tensors()[i].name, tensors[i].name);  // the order given
@@ -100,6 +106,21 @@ TEST(ModelFile, HeaderInAnyOrderAndWithoutPadding) {
   }
 }
 
+/// Halves: 1, -2, the smallest subnormal, the largest, -inf. The tensor after them begins at byte 10 of the
+/// data, and has 1, -2.5 in bfloat16.
+TEST(ModelFile, FloatsOfHalfPrecision) {
+  const std::string json = object({entry("h", "F16", "[5]", "[0,10]"), entry("b", "BF16", "[2]", "[10,14]")});
+  const std::string data("\x00\x3c\x00\xc0\x01\x00\xff\x7b\x00\xfc\x80\x3f\x20\xc0", 14);
+  const ModelFile read = parse(little_endian(json.size()) + json + data);
+  const std::span<const float> halves = read.floats("h", std::array<std::int64_t, 1>{5});
+  EXPECT_EQ(std::vector<float>(halves.begin(), halves.end()),
+            (std::vector<float>{1.0F, -2.0F, 0x1p-24F, 65504.0F, -std::numeric_limits<float>::infinity()}));
+  const std::span<const float> others = read.floats("b", std::array<std::int64_t, 1>{2});
+  EXPECT_EQ(std::vector<float>(others.begin(), others.end()), (std::vector<float>{1.0F, -2.5F}));
+  EXPECT_EQ(read.tensors()[0].dtype, "F16");
+  EXPECT_EQ(read.bytes(read.tensors()[0]).size(), 10U);
+}
+
 TEST(ModelFile, OtherTypesAndNoTensors) {
   const ModelFile read = parse(model(object({entry("h", "BF16", "[3]", "[0,6]")}), 6));
   EXPECT_EQ(read.bytes(read.tensors()[0]).size(), 6U);
@@ -109,14 +130,16 @@ TEST(ModelFile, OtherTypesAndNoTensors) {
 TEST(ModelFile, FloatsNamesWhatDoesNotFit) {
   const ModelFile read =
       parse(model(object({entry("w", "F32", "[2,3]", "[0,24]"), entry("odd", "U8", "[1]", "[24,25]"),
-                          entry("x", "F32", "[1]", "[25,29]")}),
-                  29));
+                          entry("x", "F32", "[1]", "[25,29]"), entry("d", "F64", "[1]", "[29,37]")}),
+                  37));
   using Shape1 = std::array<std::int64_t, 1>;
   expect_error(Category::data, {"model: no tensor 'v'"}, [&] { read.floats("v", Shape1{6}); });
   expect_error(Category::data, {"model: tensor 'w' is F32 [2, 3], F32 [6] is needed"},
                [&] { read.floats("w", Shape1{6}); });
   expect_error(Category::data, {"model: tensor 'odd' is U8 [1], F32 [1] is needed"},
                [&] { read.floats("odd", Shape1{1}); });
+  expect_error(Category::data, {"model: tensor 'd' is F64 [1], F32 [1] is needed: write it with .float()"},
+               [&] { read.floats("d", Shape1{1}); });
   expect_error(Category::data, {"model: tensor 'x': data begin at byte 25, not a multiple of 4"},
                [&] { read.floats("x", Shape1{1}); });
 }
