@@ -70,7 +70,8 @@ TEST(Fields, HelpShowsConditionRangeAndChoices) {
   TrainOptions options;
   const std::string help = fmt::format("{}", fmt::join(test::words(train_option_set(options).help()), " "));
   for (const char* part :
-       {"--momentum X sgd, lars: momentum factor (at least 0, below 1) [0]", "(1 to 16777216) [256]",
+       {"--momentum X with --optimizer sgd|lars: momentum factor (at least 0, below 1) [0]",
+        "--hang-limit TIME with --watchdog on: time for which", "(1 to 16777216) [256]",
         "--simd NAME CPU: ", "--shares measured|equal CPU: ", "--cuda-graph on|off CUDA: ",
         "run; one of constant, cosine, multistep, onecycle, polynomial, step [constant]"}) {
     test::expect_holds(help, part);

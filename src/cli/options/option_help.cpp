@@ -46,13 +46,13 @@ std::string entry(const std::string& typed, const std::string& help) {
   return line + "\n" + wrap(help, help_column, 0);
 }
 
-/// Conditions for an effect of the option, before its help: "sgd, lars: ".
+/// Conditions for an effect of the option, before its help: "with --optimizer sgd|lars: ".
 std::string needs_text(const Field& field) {
   Names parts;
   if (*field.device != '\0') parts.emplace_back(std::string_view(field.device) == "cpu" ? "CPU" : "CUDA");
   for (const auto& [option, values] : field.needs) {
-    parts.push_back(values.empty() ? fmt::format("with --{}", option)
-                                   : fmt::format("{}", fmt::join(values, ", ")));
+    const char* const separator = values.empty() ? "" : " ";
+    parts.push_back(fmt::format("with --{}{}{}", option, separator, fmt::join(values, "|")));
   }
   return parts.empty() ? "" : fmt::format("{}: ", fmt::join(parts, ", "));
 }

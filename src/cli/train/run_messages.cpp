@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <variant>
 #include <vector>
 
 #include "cli/model/class_names.h"
@@ -169,6 +170,31 @@ std::string frozen_text(const Network& network, const Names& patterns) {
                      first_names(names));
 }
 
+/// Warning about batch norms that have one value per channel in micro-batches of one sample: its deviation
+/// from the mean is 0. Empty: there are none. `samples`: of the data set.
+std::string single_values_text(const Network& network, const TrainOptions& options, int micro_batches,
+                               std::uint64_t samples) {
+  const auto size = static_cast<std::uint64_t>(options.training.batch.size);
+  const std::uint64_t each = size / static_cast<std::uint64_t>(micro_batches);
+  const bool in_last = !options.training.drop_last && samples % size % each == 1;
+  if (each > 1 && !in_last) return {};
+  std::vector<std::string> names;
+  for (const Network::Layer& layer : network.layers()) {
+    const bool norm = std::holds_alternative<BatchNorm2d>(layer.operation);
+    if (norm && layer.shape.height * layer.shape.width == 1) names.push_back(layer.name);
+  }
+  if (names.empty()) return {};
+  const std::string what = fmt::format("batch norm of one value per channel ({}) ", first_names(names));
+  if (each == 1) {
+    return what + fmt::format("learns nothing from micro-batches of 1 sample: use fewer {} or group_norm",
+                              flag_of(&BatchOptions::micro_batches));
+  }
+  return what + fmt::format(
+                    "learns nothing from the last micro-batch of an epoch, which has 1 sample, and takes "
+                    "its variance, 0, into running_var: {} leaves it out",
+                    flag_of(&TrainerOptions::drop_last));
+}
+
 }  // namespace
 
 std::string device_text(const Trainer& trainer, DataType dtype) {
@@ -272,6 +298,7 @@ void print_start(const World& world, const TrainOptions& options, const RunPlace
   warn_of_selection(options, data);
   warn_of_idle_executors(world, options, trainer);
   warn_of_empty_lanes(options, trainer);
+  print_warning(single_values_text(network, options, trainer.micro_batches(), data.train->size()));
   suggest_larger_micro_batches(world, options, trainer);
 }
 

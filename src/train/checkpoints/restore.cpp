@@ -99,12 +99,19 @@ std::string compare_options(const Checkpoint& checkpoint, const CheckpointState&
     return fmt::format("the first {} were made with other options: {}",
                        counted(checkpoint.state.step, "step"), fmt::join(texts, ", "));
   }
-  // --force does not help against a length that is refused. Other batches would make other numbers of steps.
-  if (found.size() == 1 && found.front().name == epochs_name) check_length(checkpoint, run);
+  std::string reason, instead;
+  if (found.size() == 1 && found.front().name == epochs_name) {
+    // --force does not help against a length that is refused. Other batches would make other numbers of
+    // steps.
+    check_length(checkpoint, run);
+    reason = ", which changes the learning rates of steps already made";
+    instead = fmt::format(", or begin a new run with its parameters (--init-from {})",
+                          CheckpointFolder{checkpoint.folder}.model().string());
+  }
   throw Error(Category::usage,
-              fmt::format("{}: options that affect the result differ: {}; use the checkpoint's, or --force "
-                          "to continue with another result",
-                          checkpoint.folder.string(), fmt::join(texts, ", ")),
+              fmt::format("{}: options that affect the result differ: {}{}; use the checkpoint's, or --force "
+                          "to continue with another result{}",
+                          checkpoint.folder.string(), fmt::join(texts, ", "), reason, instead),
               found.front().name);
 }
 
