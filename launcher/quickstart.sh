@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds and installs lockstep, and trains LeNet with two ranks, on a fresh Debian 12 or 13.
-# Can be interrupted and run again. Takes two to three minutes the first time, later only the training.
+# Can be interrupted and run again. Takes two to four minutes the first time, later only the training.
 #   launcher/quickstart.sh [--no-packages] [--prefix DIR] [--cuda] [options of lockstep train, e.g. --epochs 2]
 #   --no-packages  install no packages
 #   --prefix DIR   install lockstep to DIR/bin; without it to /usr/local/bin, or for other users than root to

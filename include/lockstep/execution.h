@@ -47,7 +47,7 @@ inline Names choices_of(DataType) { return {"fp32", "tf32", "bf16"}; }
 
 /// Path by which ranks exchange data. Does not affect the result.
 enum class Transport {
-  automatic,      ///< shared memory if all ranks are on one host that allows it, else messages
+  automatic,      ///< shared memory within hosts that allow it, else messages; messages between hosts
   shared_memory,  ///< memory that the ranks of one host share
   messages,       ///< MPI messages
 };
@@ -158,8 +158,8 @@ void visit(O& options, Visitor&& field) {
          .unlisted = "changing",
          .device = "cpu"});
   field(transport, {.name = "transport",
-                    .help = "how ranks exchange data; auto: NCCL between GPUs, else shared memory if all "
-                            "ranks are on one host, else messages. With the other two, gradients of GPUs "
+                    .help = "how ranks exchange data; auto: NCCL between GPUs, else shared memory within a "
+                            "host and messages between hosts. With the other two, gradients of GPUs "
                             "pass through host memory, which lets ranks share a GPU",
                     .scope = Scope::protocol});
   field(watchdog,

@@ -47,7 +47,8 @@ void visit(O& options, Visitor&& field) {
                 .placeholder = "P",
                 .range = {.max = 1}});
   field(randaugment, {.name = "randaugment",
-                      .help = "apply N random operations of magnitude M (0 to 30) to each image",
+                      .help = "apply N random operations of magnitude M (0 to 30) to each image, of the 14 "
+                              "of torchvision's RandAugment",
                       .placeholder = "rand-mM-nN"});
   field(cutout, {.name = "cutout",
                  .help = "blacken a square of N x N pixels at a random place of each image; 0: off",

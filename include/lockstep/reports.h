@@ -341,16 +341,16 @@ struct RunHooks {
   /// Called on every rank for every event but EndReport; on rank 0 for CheckpointReport. NotFiniteReport
   /// comes before fit() throws (`handling` is OnNan::stop if it gives up rolling back), or after the return
   /// to a checkpoint. DigestReport comes after every TrainerOptions::digest_interval-th step. StragglerReport
-  /// is for CPU ranks with cores of their own, if any rank has `ask`. If it is empty, a checkpoint that could
-  /// not be written is printed as a warning.
+  /// is for CPU ranks with cores of their own, if ranks exchange requests. If it is empty, a checkpoint that
+  /// could not be written is printed as a warning.
   std::function<void(const RunEvent&)> on_event;
   /// Called on rank 0 before a checkpoint is written, in the thread that writes it, to sync files that must
   /// be on the disk before the checkpoint. May throw Error: that checkpoint then fails.
   std::function<void()> before_checkpoint;
   /// Returns this rank's request. Called at step boundaries, when the outcomes of the steps are known, and
   /// also about every second during an evaluation and every few seconds during a long step. Request::stop
-  /// takes effect there, too, and the next fit() repeats the evaluation or the step. If no rank has `ask`,
-  /// ranks exchange no requests.
+  /// takes effect there, too, and the next fit() repeats the evaluation or the step. Ranks exchange no
+  /// requests if no rank has `ask` and Trainer::write_checkpoints was not called.
   std::function<Request()> ask;
   /// Called with the largest request of all ranks, on all of them at the same step.
   std::function<void(Request)> act;

@@ -124,9 +124,9 @@ void visit(O& options, Visitor&& field) {
          .needs = {{"task", {"classification"}}}});
   field(on_nan, {.name = "on-nan",
                  .help = "when a step's loss, or the norm of its gradient, is not finite: stop the run, skip "
-                         "the step (up to 10 in a row), or return to the last checkpoint and pass over the "
-                         "batches up to this step (up to 10 times in an epoch); the ids of its samples are "
-                         "written to the run directory",
+                         "the step (the tenth in a row ends the run), or return to the last checkpoint and "
+                         "pass over the batches up to this step (up to 10 times in an epoch); the ids of its "
+                         "samples are written to the run directory",
                  .scope = Scope::protocol});
   field(model_ema, {.name = "model-ema",
                     .help = "keep an exponential moving average of the parameters, which is evaluated and "
@@ -193,10 +193,8 @@ int epochs_for(std::uint64_t steps_per_epoch);
 /// have to be measured, Error(data) if no image that is measured can be read.
 TrainerOptions resolved_by_data(const World& world, TrainerOptions options, const Dataset& train);
 
-/// Value of `micro_batches = 0` on `device`, cpu or cuda: a power of two that divides the batch. CPU: as many
-/// as leave micro-batches at least 32 samples; of batches below 256 samples that 16 divides, micro-batches
-/// have 16, so that a few ranks can share small batches. CUDA, if all ranks use it: 16, so that 1 to 16 GPUs
-/// compute the same bits; fewer if they would have less than 8 samples, more as long as they have 256.
+/// Value of `micro_batches = 0`, which divides the batch, on `device`: cpu, or cuda if all ranks use it.
+/// docs/same-bits.md has the rule.
 int default_micro_batches(int batch_size, DeviceKind device = DeviceKind::cpu);
 
 /// Number of micro-batches of a batch on `device`, cpu or cuda. Throws Error(usage) if it does not divide the
