@@ -97,8 +97,8 @@ std::optional<Message> reap(pid_t command) {
   return result;
 }
 
-/// The first of the blocked signals that wait for a process; 0: none. Those that are ignored wait, too, as
-/// long as they are blocked.
+/// The first of the blocked signals that wait for a process; 0: none. Ignored signals are skipped: while they
+/// are blocked, they are pending too.
 int waiting_signal(pid_t process) {
   const std::uint64_t pending = pending_signals_of(process);
   for (const int signal : training_signals) {

@@ -17,7 +17,8 @@ fs::path session_folder(const std::string& job, const Places& places) {
 }
 
 void remove_leftovers(const std::string& job, pid_t process, const Places& places) {
-  // Open MPI 5 has prterun.HOST.PID.UID. PMIx 5, also with Open MPI 4, has pmix-gds-shmem.*.PID.
+  // Open MPI 5 names its session prterun.HOST.PID.UID; PMIx 5, also with Open MPI 4, has files
+  // pmix-gds-shmem.*.PID.
   const std::string pid_end = "." + std::to_string(process);
   const std::string session_end = pid_end + "." + std::to_string(geteuid());
   const auto is_left = [&](const std::string& file) {

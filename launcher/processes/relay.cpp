@@ -21,13 +21,12 @@ constexpr std::size_t longest_line = 4096;
 }  // namespace
 
 Relay::Relay(int target, std::string name, std::function<void(std::string_view)> on_line, std::string before,
-             MarkedLines marked, bool needs_reader)
+             MarkedLines marked)
     : target_(target),
       name_(std::move(name)),
       on_line_(std::move(on_line)),
       before_(std::move(before)),
-      marked_(std::move(marked)),
-      needs_reader_(needs_reader) {
+      marked_(std::move(marked)) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
     throw Error(Category::resource, std::string("cannot make a pipe: ") + std::strerror(errno));
@@ -80,7 +79,7 @@ void Relay::write_out(std::string_view bytes) {
       broken_ = true;
       unread_ = errno == EPIPE;
       lost_ = !unread_;
-      if (!name_.empty() && !(unread_ && needs_reader_)) {
+      if (!name_.empty() && !unread_) {
         std::fprintf(stderr, "lockstep-run: warning: %s: %s; the run continues without it\n", name_.c_str(),
                      std::strerror(errno));
       }

@@ -15,12 +15,12 @@ namespace lockstep::launcher {
 /// mpirun would end a run whose output it cannot write.
 class Relay {
  public:
-  /// `name`: of the target, for a warning when it cannot be written, "stdout"; empty: no warning. `on_line`:
+  /// `name`: of the target, "stdout", for a warning when it cannot be written, unless nobody reads the copy
+  /// any more; empty: no warning. `on_line`:
   /// called in the relay's thread with each line, without its end; may be null. `before`: written before
-  /// bytes that arrive at the beginning of a line. Lines of `marked` are not copied. `needs_reader`: no
-  /// warning if nobody reads the copy, as the caller then ends the run.
+  /// bytes that arrive at the beginning of a line. Lines of `marked` are not copied.
   Relay(int target, std::string name, std::function<void(std::string_view)> on_line, std::string before = {},
-        MarkedLines marked = {{}, {}}, bool needs_reader = false);
+        MarkedLines marked = {{}, {}});
   /// Waits for the thread. Closes the writing end before.
   ~Relay();
   Relay(const Relay&) = delete;
@@ -48,7 +48,6 @@ class Relay {
   std::function<void(std::string_view)> on_line_;
   std::string before_;
   MarkedLines marked_;
-  bool needs_reader_;
   bool within_line_ = false;
   FileDescriptor input_;
   FileDescriptor output_;

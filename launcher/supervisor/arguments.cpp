@@ -164,19 +164,23 @@ void check(const Arguments& arguments) {
   }
   if (!restarts.min_ranks) return;
   if (restarts.maximum == 0) throw Error(Category::usage, "--min-ranks has no effect without --max-restarts");
-  const int ranks = arguments.mpirun.ranks();
-  if (ranks == 0) {
-    // Without -np, ranks are counted once the hosts have answered, unless another option places them.
-    if (arguments.mpirun.names_hosts() && !arguments.mpirun.places_ranks()) return;
-    throw Error(Category::usage, "--min-ranks has no effect without -np");
-  }
-  if (ranks < *restarts.min_ranks) {
-    throw Error(Category::usage, "--min-ranks: '" + std::to_string(*restarts.min_ranks) +
-                                     "' is more than the number of ranks, -np " + std::to_string(ranks));
-  }
+  // Without -np, ranks are counted once the hosts have answered, unless another option places them.
+  const bool counts_later = arguments.mpirun.names_hosts() && !arguments.mpirun.places_ranks();
+  if (arguments.mpirun.ranks() > 0 || !counts_later) check_min_ranks(arguments);
 }
 
 }  // namespace
+
+void check_min_ranks(const Arguments& arguments) {
+  const std::optional<int>& least = arguments.restarts.min_ranks;
+  const int ranks = arguments.mpirun.ranks();
+  if (!least) return;
+  if (ranks == 0) throw Error(Category::usage, "--min-ranks has no effect without -np");
+  if (ranks < *least) {
+    throw Error(Category::usage, "--min-ranks: '" + std::to_string(*least) +
+                                     "' is more than the number of ranks, -np " + std::to_string(ranks));
+  }
+}
 
 std::vector<std::string> own_options() {
   std::vector<std::string> names;

@@ -34,6 +34,9 @@ struct Arguments {
 /// Without any word, and with `check`, `command` may be empty.
 Arguments parse_arguments(std::span<const char* const> words);
 
+/// Throws Error(usage) if --min-ranks has no effect: the number of ranks is open, or smaller.
+void check_min_ranks(const Arguments& arguments);
+
 /// Names of the options that are neither mpirun's nor lockstep's, without dashes.
 std::vector<std::string> own_options();
 

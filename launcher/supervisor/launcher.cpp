@@ -88,8 +88,7 @@ bool can_save(const Arguments& arguments) {
   return !arguments.command.empty() && arguments.command[0] == "train";
 }
 
-/// Whether the command prints its results while it computes, and writes no other: without a reader, it
-/// computes for nobody.
+/// Whether stdout is the command's only output, so that it is ended when nobody reads it.
 bool needs_reader(const Arguments& arguments) {
   return !arguments.command.empty() && arguments.command[0] == "predict";
 }
@@ -114,8 +113,8 @@ bool can_start(const std::string& program, const Signals& signals) {
 }
 
 /// Throws Error(resource) if this process may have less than `needed` bytes of a resource. `flag`: of ulimit.
-template <class Resource>
-void check_limit(Resource resource, rlim_t needed, const std::string& user, const std::string& flag) {
+void check_limit(decltype(RLIMIT_STACK) resource, rlim_t needed, const std::string& user,
+                 const std::string& flag) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur >= needed) return;
   const std::string kibibytes = std::to_string(needed / 1024);
@@ -212,6 +211,7 @@ Run::Run(const Arguments& arguments)
                 "no program; build it: cmake --preset release && cmake --build --preset release");
   }
   check_surroundings();
+  if (machine_.scheduled) check_min_ranks(arguments_);  // no hosts are asked, which would give the number
   check_session_folder(arguments_.mpirun);
   if (leaves_ranks_open(arguments_.mpirun, machine_)) {
     const int ranks =
@@ -328,6 +328,7 @@ bool Run::hosts_are_ready() {
 void Run::use(const HostReport& report) {
   for (const HostAnswer& answer : report.answers) listed_hosts_[answer.facts->name] = answer.host;
   if (!attempts_.empty()) return;
+  check_min_ranks(arguments_);
   for (const HostProblem& problem : report.problems) say("warning: " + problem.sentence());
   const bool is_given = !arguments_.interface.empty();
   const bool is_left_to_mpi =
@@ -375,8 +376,7 @@ void Run::attempt() {
   // mpirun ends a run when the reader of its output ends (| head), and ignores a full disk.
   // On a terminal, a line may overtake the end of the progress line, which the ranks write to stderr.
   const bool shows_progress = isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
-  Relay out(STDOUT_FILENO, "stdout", nullptr, shows_progress ? erase_line : "", {{}, {}},
-            needs_reader(arguments_));
+  Relay out(STDOUT_FILENO, "stdout", nullptr, shows_progress ? erase_line : "");
   Relay err(
       STDERR_FILENO, "", [&](std::string_view line) { reports.take_line(line); }, {},
       MarkedLines(report_marker(secret), [&](std::string_view text) { reports.take_report(text); }));
@@ -444,7 +444,7 @@ void Run::report_end(const Attempt& attempt, bool crashed) const {
   } else {
     line = "mpirun ended with status " + std::to_string(attempt.status);
     if (const char* const slurm_job = std::getenv("SLURM_JOB_ID")) {
-      line += " in Slurm job " + printable(slurm_job) + " (if there is none, unset SLURM_JOB_ID)";
+      line += " in Slurm job " + printable(slurm_job) + " (if that job is over, unset SLURM_JOB_ID)";
     }
     line += std::string("; if nothing says why: lockstep-run --mca ") + quiet + " 0 ...";
   }
@@ -479,7 +479,15 @@ bool Run::can_come_from_lockstep(int status) const {
 /// Returns the status of the job when all its processes have ended and their output is copied.
 int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<const Relay*>& relays) {
   int result = 0;
-  bool killed = false;
+  bool killed = false, warned = false;
+  const auto check_reader = [&](bool runs) {
+    if (!relays.front()->is_unread()) return;
+    if (needs_reader(arguments_)) {
+      if (runs) stop_.on_signal(SIGPIPE, Clock::now());  // as without lockstep-run
+    } else if (!std::exchange(warned, true)) {
+      say("warning: stdout: Broken pipe; the run continues without it");
+    }
+  };
   std::vector<pollfd> events = {{signals_.descriptor(), POLLIN, 0}, {guardian.descriptor(), POLLIN, 0}};
   for (const Relay* relay : relays) events.push_back({relay->ended(), POLLIN, 0});
   std::size_t running =
@@ -489,8 +497,7 @@ int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<con
     if (guardian.continue_if_stopped())
       say("lockstep-guard was stopped by a signal (SIGSTOP): continuing it");
     for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
-    const bool in_vain = needs_reader(arguments_) && relays.front()->is_unread();
-    if (in_vain && events[1].fd >= 0) stop_.on_signal(SIGPIPE, Clock::now());  // as without lockstep-run
+    check_reader(events[1].fd >= 0);
     stop_.on_time(Clock::now());
     for (std::size_t i = 1; i < events.size(); ++i) {
       if (events[i].fd < 0 || events[i].revents == 0) continue;
@@ -511,6 +518,7 @@ int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<con
       --running;
     }
   }
+  check_reader(false);
   return result;
 }
 

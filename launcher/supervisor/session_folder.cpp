@@ -2,12 +2,17 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "core/files/temporary_folder.h"
@@ -15,12 +20,33 @@
 
 namespace lockstep::launcher {
 
-bool chooses_session_folder(const MpirunOptions& options) {
-  // Parameters of Open MPI 4 and of PRRTE, the launcher of Open MPI 5, whose variables have another prefix.
-  for (const char* name : {"orte_tmpdir_base", "orte_local_tmpdir_base", "prte_tmpdir_base"}) {
-    if (options.parameter(name)) return true;
+namespace {
+
+/// Parameters of Open MPI 4 and of PRRTE, the launcher of Open MPI 5, whose variables have another prefix.
+constexpr std::array<std::string_view, 3> parameters = {"orte_tmpdir_base", "orte_local_tmpdir_base",
+                                                        "prte_tmpdir_base"};
+
+/// Whether one of Open MPI's files of parameters, lines of "NAME = VALUE", has one of these.
+bool settings_choose_session_folder() {
+  const char* const home = std::getenv("HOME");
+  for (const std::string& file : {std::string(home != nullptr ? home : "") + "/.openmpi/mca-params.conf",
+                                  std::string("/etc/openmpi/openmpi-mca-params.conf")}) {
+    std::ifstream settings(file);
+    for (std::string line; std::getline(settings, line);) {
+      std::istringstream words(line.substr(0, line.find('=')));
+      std::string name;
+      if (words >> name && std::ranges::find(parameters, name) != parameters.end()) return true;
+    }
   }
-  return std::getenv("PRTE_MCA_prte_tmpdir_base") != nullptr;
+  return false;
+}
+
+}  // namespace
+
+bool chooses_session_folder(const MpirunOptions& options) {
+  const auto is_set = [&](std::string_view name) { return options.parameter(name).has_value(); };
+  return std::ranges::any_of(parameters, is_set) || options.has({"tune", "am"}) ||
+         std::getenv("PRTE_MCA_prte_tmpdir_base") != nullptr || settings_choose_session_folder();
 }
 
 void check_session_folder(const MpirunOptions& options) {

@@ -20,8 +20,8 @@ struct Command {
   /// Gets argv[0] = the last word of its name and returns the exit status; may throw Error.
   int (*run)(int argc, char** argv);
   CommandHelp (*describe)();
-  /// Whether each process runs it by itself, as it needs no other ranks: each task of a job may have another
-  /// one. lockstep-run starts a single process for it.
+  /// Whether each process runs it by itself, as it needs no other ranks: the tasks of a job may run
+  /// different commands. lockstep-run starts a single process for it.
   bool is_alone = false;
 };
 

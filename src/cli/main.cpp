@@ -53,7 +53,7 @@ int greet() {
 /// launcher has started together. Without a launcher, the number of a rank is left over in the environment.
 bool prints_errors(std::span<char* const> words) {
   const Command* const command = find_command(words);
-  return is_first_process() || !is_child_of_launcher() || (command != nullptr && command->is_alone);
+  return is_first_process() || !is_below_launcher() || (command != nullptr && command->is_alone);
 }
 
 int dispatch(std::span<char* const> words) {

@@ -107,10 +107,10 @@ TEST_P(CpuDevice, MemoryIsZeroedAndAligned) {
 TEST_P(CpuDevice, ALimitOfTheShellOnMemoryIsNamed) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_DATA, &before), 0);
-  const rlim_t terabytes = std::min<rlim_t>(rlim_t{1} << 50, before.rlim_max);  // more than any test takes
-  const rlimit limited{.rlim_cur = terabytes, .rlim_max = before.rlim_max};
+  const rlim_t bytes = std::min<rlim_t>(rlim_t{1} << 50, before.rlim_max);  // more than any test takes
+  const rlimit limited{.rlim_cur = bytes, .rlim_max = before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_DATA, &limited), 0);
-  expect_error(Category::resource, {"(ulimit -d " + std::to_string(terabytes / 1024) + ")"},
+  expect_error(Category::resource, {"(ulimit -d " + std::to_string(bytes / 1024) + ")"},
                [&] { device_->allocate(std::size_t{1} << 60); });
   setrlimit(RLIMIT_DATA, &before);
 }

@@ -26,6 +26,11 @@ TEST(Arguments, OptionsOfLockstepRunMpirunAndLockstepAreDistinguished) {
 TEST(Arguments, HostsMayStandForANumberOfRanks) {
   const Arguments found = parse({"--hosts", "a:2,b:2", "--max-restarts", "2", "--min-ranks", "1", "train"});
   EXPECT_EQ(found.restarts.min_ranks, 1);
+  expect_error(Category::usage, {"--min-ranks has no effect without -np"}, [&] { check_min_ranks(found); });
+  Arguments counted = parse({"--hosts", "a:2,b:2", "--max-restarts", "2", "--min-ranks", "8", "train"});
+  counted.mpirun.set_ranks(4);
+  expect_error(Category::usage, {"--min-ranks: '8' is more than the number of ranks, -np 4"},
+               [&] { check_min_ranks(counted); });
 }
 
 TEST(Arguments, WithoutOptionsAFailureIsFinal) {

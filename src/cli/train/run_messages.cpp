@@ -178,10 +178,13 @@ std::string single_values_text(const Network& network, const TrainOptions& optio
   const std::uint64_t each = size / static_cast<std::uint64_t>(micro_batches);
   const bool in_last = !options.training.drop_last && samples % size % each == 1;
   if (each > 1 && !in_last) return {};
+  const std::vector<bool> frozen = frozen_parameters(network.parameters(), options.training.optimizer.freeze);
+  const auto is_frozen = [&](int parameter) { return frozen[static_cast<std::size_t>(parameter)]; };
   std::vector<std::string> names;
   for (const Network::Layer& layer : network.layers()) {
-    const bool norm = std::holds_alternative<BatchNorm2d>(layer.operation);
-    if (norm && layer.shape.height * layer.shape.width == 1) names.push_back(layer.name);
+    if (!std::holds_alternative<BatchNorm2d>(layer.operation)) continue;
+    const bool is_one_value = layer.shape.height * layer.shape.width == 1;
+    if (is_one_value && !std::ranges::all_of(layer.parameters, is_frozen)) names.push_back(layer.name);
   }
   if (names.empty()) return {};
   const std::string what = fmt::format("batch norm of one value per channel ({}) ", first_names(names));

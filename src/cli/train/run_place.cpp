@@ -232,9 +232,16 @@ RunPlace find(const TrainOptions& options, const std::string& host) {
 
 void RunPlace::lock(const std::string& host, Duration limit) {
   const double before = seconds_before_this_start();
-  double seconds = before > 0.0 ? seconds_for_lock_of_restart : seconds_for_lock;
-  if (limit.seconds > 0.0) seconds = std::clamp(std::floor(limit.seconds - before), 0.0, seconds);
-  folder.lock(fmt::format("process {} on host {}", getpid(), host), seconds);
+  const double full = before > 0.0 ? seconds_for_lock_of_restart : seconds_for_lock;
+  double seconds = full;
+  if (limit.seconds > 0.0) seconds = std::clamp(std::floor(limit.seconds - before), 0.0, full);
+  try {
+    folder.lock(fmt::format("process {} on host {}", getpid(), host), seconds);
+  } catch (const Error& error) {
+    // A host that has failed holds the lock for a while: the run can be resumed then.
+    const bool can_resume = before > 0.0 && seconds < full && error.category() == Category::resource;
+    throw Error(can_resume ? Category::stopped : error.category(), error.message(), error.field());
+  }
 }
 
 RunPlace find_run_place(const World& world, const TrainOptions& options) {

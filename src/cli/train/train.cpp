@@ -86,7 +86,15 @@ int run_train(int argc, char** argv) {
     }
     check_save_model(world, options, set);
     warn_of_missing_options(world, options.resume, set.config_read());
-    return TrainingRun(world, options, stops, std::move(environment))();
+    try {
+      return TrainingRun(world, options, stops, std::move(environment))();
+    } catch (const Error& error) {  // the time limit came while another run used the run directory
+      if (error.category() != Category::stopped) throw;
+      if (world.rank() == 0) {
+        print_message(fmt::format("lockstep: stopped before the first step: {}", error.message()));
+      }
+      return static_cast<int>(Category::stopped);
+    }
   });
 }
 

@@ -39,11 +39,11 @@ void check_reachable(const Launch& launch) {
 }
 
 /// Refuses to run if MPI connected fewer processes than the launcher started: each would do the work of
-/// several, as rank 0 of 1. One of them prints the error. A process that no launcher has started may have the
-/// variables of another one, and prints it itself.
+/// several, as rank 0 of 1. One of them prints the error. A process without a launcher may have inherited
+/// a launcher's variables: it prints the error, whatever rank they name.
 void check_connected(const Launch& launch, int connected) {
   if (connected >= launch.processes) return;
-  if (launch.rank != 0 && is_child_of_launcher()) throw PeerFailure(Category::usage, "not connected");
+  if (launch.rank != 0 && is_below_launcher()) throw PeerFailure(Category::usage, "not connected");
   throw Error(Category::usage, "the launcher started " + std::to_string(launch.processes) +
                                    " processes but MPI connected only " + std::to_string(connected) +
                                    ": start with the mpirun of the MPI that lockstep was built with, or " +
@@ -117,7 +117,7 @@ World::Runtime::Runtime(int* argc, char*** argv) : launch(prepare_launch()), hos
   watch = std::make_unique<Watch>(started_ranks(launch, host_name));
   check_managed(launch);
   check_reachable(launch);
-  // Open MPI 4.1.4 opens that many files in a lone process. Without them, it prints 30 lines.
+  // Open MPI 4.1.4 opens 8 files in a lone process, and prints 30 lines if it cannot.
   if (!launch.known) reserve_open_files(8, "starting MPI");
   session.emplace(argc, argv);
   const MpiGroup all = MpiGroup::duplicate(MPI_COMM_WORLD);

@@ -49,8 +49,9 @@ std::string name_of(std::int64_t process) {
   return name;
 }
 
-/// Whether this is a name of mpirun or its daemon.
+/// Whether this is a name of mpirun or its daemon, also with an end such as ".openmpi", as on Debian.
 bool is_open_mpi(std::string_view name) {
+  name = name.substr(0, name.find('.'));
   constexpr std::array<std::string_view, 6> names{"mpirun", "mpiexec", "orterun",
                                                   "orted",  "prterun", "prted"};
   return std::ranges::find(names, name) != names.end();
@@ -95,9 +96,15 @@ std::optional<ProcessId> own_launcher() {
   return ProcessId{parent, status->start, own_process().number_space};
 }
 
-bool is_child_of_launcher() {
-  const std::string name = name_of(getppid());
-  return is_open_mpi(name) || name == "hydra_pmi_proxy" || name == "slurmstepd";
+bool is_below_launcher() {
+  for (std::int64_t process = getppid(); process > 1;) {
+    const std::string name = name_of(process);
+    if (is_open_mpi(name) || name == "hydra_pmi_proxy" || name == "slurmstepd" || name == "flux-shell")
+      return true;
+    const auto status = status_of(process);
+    process = status ? status->parent : 0;
+  }
+  return false;
 }
 
 std::optional<ProcessStatus> status_of(std::int64_t process) {

@@ -32,8 +32,9 @@ std::uint64_t own_network();
 /// The process that has started this one, if it is Open MPI's mpirun or its daemon.
 std::optional<ProcessId> own_launcher();
 
-/// Whether a launcher has started this process directly: Open MPI's, MPICH's or Slurm's.
-bool is_child_of_launcher();
+/// Whether a launcher (of Open MPI, MPICH, Slurm or Flux) has started this process or one of its parents.
+/// Variables of a launcher may be left over in a shell; this looks at the processes instead.
+bool is_below_launcher();
 
 /// Facts about a process, according to /proc.
 struct ProcessStatus {
