@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace lockstep {
 namespace {
@@ -45,6 +46,12 @@ std::string first_names(const std::vector<std::string>& names) {
 }
 
 std::string in_quotes(std::string_view text) { return fmt::format("'{}'", printable(text)); }
+
+std::string in_small_letters(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
 
 std::string plural(std::string_view noun) {
   if (noun.ends_with("epoch")) return std::string(noun) + "s";

@@ -26,6 +26,9 @@ std::string first_names(const std::vector<std::string>& names);
 /// Number of bytes, rounded: "63 MiB", or from 1 GiB on "24.0 GiB".
 std::string size_text(std::uint64_t bytes);
 
+/// `text` with ASCII letters in lower case.
+std::string in_small_letters(std::string text);
+
 /// Plural of an English noun: "ranks", "micro-batches", "entries".
 std::string plural(std::string_view noun);
 

@@ -62,7 +62,8 @@ std::vector<Shape> crop_each(const Network& network) {
     if (shapes[i].channels == 0) {
       continue;
     }
-    // Adaptive pooling divides its input by the number of its outputs: it computes all of them.
+    // Adaptive pooling depends on the number of its outputs, so all are computed. Only the network's input
+    // reads all pixels and may be cropped.
     const Reads reads = reads_of(layers[i].operation);
     if (reads == Reads::same_of_all || (reads == Reads::all && !layers[i].inputs.empty())) {
       shapes[i] = layers[i].shape;

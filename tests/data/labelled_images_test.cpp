@@ -84,7 +84,7 @@ TEST(LabelTable, BadTables) {
           "t.csv: only one label, 'cat'; for images that have it and images that");
   refused("image,dog\na,1\nb,0\n", "t.csv: only one label, 'dog'");
   refused("image,dog,dog\na,1,0\n", "t.csv: line 1: two columns are called 'dog'");
-  refused("image\na\n", "t.csv: line 1: the first column must name images");
+  refused("image\na\n", "t.csv: line 1: must have a column that names the images");
   refused("image,labels\n", "t.csv: no rows after the header");
   refused("image,labels\na,cat,dog\n", "t.csv: line 2: 3 fields, the header has 2");
   refused("", "t.csv: is empty");
@@ -139,7 +139,7 @@ TEST(ClassTable, BadTables) {
   refused(Category::data, "id,pet\n,cat\n", "t.csv: line 2: no image in column 'id'", {});
   refused(Category::data, "id,pet\na,c\tat\n", "t.csv: class 'c?at' has control characters in its name", {});
   refused(Category::data, "id,pet\n", "t.csv: no rows after the header", {});
-  refused(Category::data, "id\na\n", "t.csv: line 1: the first column must name images", {});
+  refused(Category::data, "id\na\n", "t.csv: line 1: must have a column that names the images", {});
   const LabelTable train = classes_in("id,pet\na,cat\nb,dog\n");
   expect_error(Category::data, {"t.csv: line 2: unknown class 'dgo'; did you mean 'dog'?"},
                [&] { classes_in("id,pet\nc,dgo\n", {}, &train); });
@@ -286,14 +286,16 @@ TEST(LabelledImages, TablesAndFoldersThatDoNotFit) {
       [&] { open_labelled_images({.directory = (album / "labels.csv").string(), .labels = "labels.csv"}); });
 }
 
-/// 120 images of two classes: in folders named after them, and in one folder with a table.
+/// 120 images of two classes: in folders named after them, and in one folder with a table, which has every
+/// second image in another folder.
 struct ListedPets : TemporaryFolder {
   ListedPets() {
     for (int i = 0; i < 120; ++i) {
       const std::string pet = i % 3 == 0 ? "cat" : "dog", name = std::to_string(i) + ".jpg";
       write("folders/" + pet + "/" + name, "");
-      write("flat/" + name, "");
-      rows.insert(rows.begin(), std::to_string(i) + "," + pet + "\n");
+      const std::string folder = i % 2 == 0 ? "" : "x/";
+      write("flat/" + folder + name, "");
+      rows.insert(rows.begin(), folder + std::to_string(i) + "," + pet + "\n");
     }
     write_table("labels.csv", 0, rows.size());
   }
@@ -366,21 +368,21 @@ TEST(ImagesWithClasses, TablesThatDoNotFit) {
   };
   pets.write_table("missing.csv", 1, 120);
   refused("missing.csv", "/flat: 1 of 120 images have no row in ");
-  pets.write("twice.csv", contents(pets / "labels.csv") + "119,cat\n");
-  refused("twice.csv", "line 122: image '119' is named a second time, after line 2 of ");
+  pets.write("twice.csv", contents(pets / "labels.csv") + "x/119,cat\n");
+  refused("twice.csv", "line 122: image 'x/119' is named a second time, after line 2 of ");
   pets.write("gone.csv", contents(pets / "labels.csv") + "120,cat\n");
   refused("gone.csv", "gone.csv: line 122: no image '120' in ");
   pets.write("other.csv", "file,label\nx1,cat\nx2,dog\n");
   refused("other.csv", "other.csv: none of the 2 images in column 'file' is in ");
   std::string one = "id,pet\n";
-  for (int i = 0; i < 120; ++i) one += std::to_string(i) + ",cat\n";
+  for (int i = 0; i < 120; ++i) one += (i % 2 == 0 ? "" : "x/") + std::to_string(i) + ",cat\n";
   pets.write("one.csv", one);
   refused("one.csv", "one.csv: only one class, 'cat', in all training images");
   EXPECT_EQ(pets.listed("one.csv", 0.0, DataUse::measuring).train.files.size(), 120U);
-  std::filesystem::create_directories(pets / "flat/train");
-  std::filesystem::create_directories(pets / "flat/test");
+  std::filesystem::create_directories(pets / "flat/train/x");
+  std::filesystem::create_directories(pets / "flat/test/x");
   for (int i = 0; i < 120; ++i) {
-    const std::string name = std::to_string(i) + ".jpg";
+    const std::string name = (i % 2 == 0 ? "" : "x/") + std::to_string(i) + ".jpg";
     const std::string part = i % 3 == 0 ? "flat/test/" : "flat/train/";
     std::filesystem::rename(pets / ("flat/" + name), pets / (part + name));
   }

@@ -1,6 +1,9 @@
 // The graph computes only the leading rows and columns of a layer that others read.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "onnx/logits.h"

@@ -89,8 +89,12 @@ void check_not_packed(const std::filesystem::path& target) {
   for (const Part part : {Part::train, Part::validation, Part::test}) {
     const std::filesystem::path index = find_part(target, part, ".index");
     if (index.empty()) continue;
-    counts.push_back(fmt::format("{} {}", parse_shard_index(read_file(index), index.string()).entries.size(),
-                                 part == Part::train ? "training" : names_of(part)[0]));
+    try {
+      const std::size_t images = parse_shard_index(read_file(index), index.string()).entries.size();
+      counts.push_back(fmt::format("{} {}", images, part == Part::train ? "training" : names_of(part)[0]));
+    } catch (const Error&) {
+      counts.push_back(fmt::format("{} is damaged", printable(index.filename().string())));
+    }
   }
   throw Error(Category::usage,
               fmt::format("{}: already holds packed images ({}): remove it, or choose another folder for OUT",

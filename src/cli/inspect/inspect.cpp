@@ -97,7 +97,11 @@ InspectedDigest digest_of(const ModelFile& file, const ModelDescription& descrip
   Digest hash;
   for (const TensorInfo& tensor : file.tensors()) {
     if (!tensor.name.ends_with("num_batches_tracked")) {  // PyTorch's count: not a parameter
-      hash.update(file.bytes(tensor));
+      if (tensor.dtype != "F32" && holds_floats(tensor)) {
+        hash.update(file.floats(tensor.name, tensor.shape));
+      } else {
+        hash.update(file.bytes(tensor));
+      }
     }
   }
   return {"xxh3:" + hash.hex(), "file"};

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 
@@ -28,9 +27,7 @@ std::string similar_classes_text(const Dataset& dataset) {
   std::map<std::string, std::string> names;
   for (const std::string& name : dataset.class_names()) {
     const std::optional<double> number = csv_number(name, ',');
-    std::string key = name;
-    std::ranges::transform(key, key.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::string key = in_small_letters(name);
     if (number && name.size() <= 15) key = fmt::format("{}", *number + 0.0);  // -0 becomes 0
     const auto [other, is_new] = names.emplace(key, name);
     if (is_new) continue;

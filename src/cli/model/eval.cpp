@@ -242,8 +242,8 @@ int evaluate_model(World& world, const EvalOptions& options) {
     print_message(fmt::format("model {}", model.place));
   if (world.rank() == 0 && !options.has_dataset) {
     print_warning(fmt::format(
-        "{}: does not name a data set, so {}, the default, is measured: give {} and {} for another",
-        model.place, options.data.name, flag_of(&DatasetOptions::name), flag_of(&DatasetOptions::directory)));
+        "{}: names no data set; measuring with the default, {}: give {} and {} for another", model.place,
+        options.data.name, flag_of(&DatasetOptions::name), flag_of(&DatasetOptions::directory)));
   }
   const DataPart data = open_part(world, options.data, options.split, model);
   const Dataset& whole = data.samples();

@@ -98,8 +98,8 @@ void check_finite(const Network& network, const SavedModel& model) {
   for (const Parameter& parameter : network.parameters()) {
     if (all_finite(model.file.floats(parameter.name, parameter.shape))) continue;
     throw Error(Category::data,
-                fmt::format("{}: the parameter '{}' is not finite, so no output would be: export another "
-                            "checkpoint or run",
+                fmt::format("{}: the parameter '{}' is not finite, and neither would its outputs be: export "
+                            "another checkpoint or run",
                             model.place, parameter.name));
   }
 }
@@ -123,7 +123,7 @@ int export_model(const ExportOptions& options) {
                         .softmax = options.softmax,
                         .metadata = metadata_for(description, options.fold_batch_norm)};
   if (options.with_preprocessing) {
-    if (!model.describes_itself() && mean.empty() && deviation.empty()) {
+    if (!model.knows_preparation() && mean.empty() && deviation.empty()) {
       throw Error(Category::usage,
                   fmt::format("{} does not contain how samples were prepared: give {} and {}, or export it "
                               "without it",

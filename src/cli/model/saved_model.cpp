@@ -191,7 +191,7 @@ std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::G
 }
 
 std::string preparation_note(const SavedModel& model, const InputOptions& input) {
-  if (model.describes_itself() || !input.mean.empty() || !input.deviation.empty()) return "";
+  if (model.knows_preparation() || !input.mean.empty() || !input.deviation.empty()) return "";
   return fmt::format(
       "{}: does not contain how samples were prepared, so they are not normalised: give the {} and {} of its "
       "training, which are imagenet for torchvision's parameters",

@@ -57,14 +57,14 @@ class CsvTexts {
   std::size_t bytes_ = 0;
 };
 
-/// First of `texts` that is a number in another notation (is_other_number) if most of them are; else empty.
-/// Texts that may be two choices (1,2) count if there are at least three, not all ascending, and no longer
-/// lists; those that may be identifiers (555 123) if one begins with fewer than three digits. Both also count
-/// beside a text that can only be a number.
+/// An example of `texts` that is a number in another notation (is_other_number) if most of them are; else
+/// empty. Texts that may be two choices (1,2) count if there are at least three, not all ascending, and no
+/// longer lists; those that may be identifiers (555 123) if one begins with fewer than three digits. Both
+/// also count beside a text that can only be a number.
 std::string other_number_in(const CsvTexts& texts);
 
-/// End of the advice to write `number`, in another notation, like 1234.5: another way to make it a number;
-/// empty: there is none.
+/// Text to append to the advice to write `number` like 1234.5, if it would be a number too in a table whose
+/// cells are separated by semicolons; else empty.
 std::string semicolon_advice(std::string_view number);
 
 /// Spellings of the numbers of a column that mislead.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
@@ -73,12 +72,6 @@ class CsvDataset : public Dataset {
   std::size_t elements_;
   bool codes_are_elements_;
 };
-
-std::string in_small_letters(std::string name) {
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
-}
 
 /// Whether a file seems to be a table. `name`: its name in small letters.
 bool is_table_name(std::string_view name) {

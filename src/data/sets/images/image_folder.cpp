@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/command_line.h"
 #include "core/files/file_system.h"
@@ -49,9 +48,13 @@ FolderNames folders_in(const std::filesystem::path& folder) {
   });
 }
 
-/// Whether a folder in `folder` has images. Folders that cannot be listed have none.
+/// Whether a folder in `folder` has images. Links are not followed, as each would be looked up. Folders that
+/// cannot be listed have none.
 bool folders_have_images(const std::filesystem::path& folder) {
-  return std::ranges::any_of(folders_in(folder).wanted, [&](const std::string& name) {
+  std::vector<std::string> folders;
+  list_folder(folder, &folders);
+  return std::ranges::any_of(folders, [&](const std::string& name) {
+    if (name.front() == '.') return false;
     try {
       return !images_in(folder / name).wanted.empty();
     } catch (const Error&) {
@@ -63,7 +66,7 @@ bool folders_have_images(const std::filesystem::path& folder) {
 /// End of the message that a class's folder has no images.
 std::string advice_on_level(const std::filesystem::path& folder) {
   if (folders_have_images(folder)) {
-    const std::string advice = part_name_advice(folder.filename().string());
+    std::string advice = part_name_advice(folder.filename().string());
     if (!advice.empty()) return advice;
     return fmt::format("; its folders hold images: if they are the classes, name the folder {} instead",
                        shell_line({folder.string()}));
@@ -122,8 +125,7 @@ bool holds_images(const std::filesystem::path& folder) {
 }
 
 std::string part_name_advice(std::string name) {
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  name = in_small_letters(std::move(name));
   for (const char* part : {"train", "training", "val", "valid", "validation", "test", "testing"}) {
     if (name == part) return "; parts of the data must be called train, val and test";
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "core/printable.h"
 #include "lockstep/error.h"
@@ -19,9 +18,7 @@ std::string ImageList::place() const {
 
 bool is_image_name(std::string_view name) {
   constexpr std::array<std::string_view, 4> extensions = {".jpg", ".jpeg", ".png", ".webp"};
-  std::string extension = std::filesystem::path(name).extension().string();
-  std::ranges::transform(extension, extension.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string extension = in_small_letters(std::filesystem::path(name).extension().string());
   return std::ranges::find(extensions, extension) != extensions.end();
 }
 

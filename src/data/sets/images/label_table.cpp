@@ -45,8 +45,8 @@ LabelCells read_cells(CsvReader& reader, const Names& drop_columns, LabelTable& 
   }
   if (columns.size() < 2) {
     fail_line(table, reader.line(),
-              "the first column must name images, and those after it their labels; columns are separated by "
-              "commas, semicolons or tabs");
+              "must have a column that names the images, and at least one with their classes or labels; "
+              "columns are separated by commas, semicolons or tabs");
   }
   LabelCells cells;
   for (const std::size_t column : columns) cells.columns.push_back(header[column]);
@@ -110,7 +110,8 @@ std::size_t take_images_of_classes(LabelTable& table, LabelCells& cells, const s
   if (cells.columns.size() > 1) {
     throw Error(Category::usage,
                 fmt::format("name the column of {} with the classes, or leave out columns with "
-                            "--drop-columns: beside the images in column {} there are {}",
+                            "--drop-columns: beside the images in column {} there are {}; if images have any "
+                            "number of labels, give --task multilabel",
                             table.file, in_quotes(table.image_column), first_names(cells.columns)),
                 "label-column");
   }
@@ -241,7 +242,8 @@ LabelTable read_class_table(CsvReader& reader, const CsvOptions& options, const 
     const std::string& name = cells.rows[row][column];
     if (name.empty()) {
       fail_line(table, table.lines[row],
-                fmt::format("no class in column {}; fill it in, or remove the row",
+                fmt::format("no class in column {}; fill it in, or remove the row; if images have any number "
+                            "of labels, give --task multilabel",
                             in_quotes(cells.columns[column])));
     }
     if (names.insert(name).second) check_class_name(name, table.file);

@@ -22,8 +22,8 @@ struct LabelTable {
   std::vector<int> classes = {};         ///< [row]: position in `labels`; empty: any number of labels
 };
 
-/// Reads a table with a header, without the columns `drop_columns`. The first column names images, unless its
-/// first cell has no extension of images, and that of another column has; then this one does. The others
+/// Reads a table with a header, without the columns `drop_columns`. Images are named by the first
+/// column whose first row is the name of an image file; if none is, by the first column. The others
 /// are either labels, with 0 or 1 in each row; or a single column with the names of the labels that apply, or
 /// nothing, separated by the first of | ; , that occurs in the column, else by spaces: the labels are then in
 /// ascending order of their names. With `train`, the table has the labels and the form of this one.

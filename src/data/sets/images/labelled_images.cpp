@@ -346,7 +346,7 @@ ImageParts list_labelled_images(const DatasetOptions& options, DataUse use) {
     ImageList images = tree.list(part, place.string(), table.labels);
     images.has_table = true;
     std::ranges::sort(images.files, {}, [](const ImageList::File& file) {
-      return std::tuple(file.label, std::string_view(file.name));
+      return std::tuple(file.label, Path(file.name).filename().string(), std::string_view(file.name));
     });
     return images;
   };
