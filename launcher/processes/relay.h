@@ -15,10 +15,10 @@ namespace lockstep::launcher {
 /// mpirun would end a run whose output it cannot write.
 class Relay {
  public:
-  /// `name`: of the target, "stdout", for a warning when it cannot be written, unless nobody reads the copy
-  /// any more; empty: no warning. `on_line`:
-  /// called in the relay's thread with each line, without its end; may be null. `before`: written before
-  /// bytes that arrive at the beginning of a line. Lines of `marked` are not copied.
+  /// `name`: of the target, "stdout", in the warning that a write failed; empty: no warning. There is none if
+  /// the reader has ended (is_unread). `on_line`: called in the relay's thread with each line, without its
+  /// end; may be null. `before`: written before bytes that arrive at the beginning of a line. Lines of
+  /// `marked` are not copied.
   Relay(int target, std::string name, std::function<void(std::string_view)> on_line, std::string before = {},
         MarkedLines marked = {{}, {}});
   /// Waits for the thread. Closes the writing end before.

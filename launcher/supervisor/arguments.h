@@ -34,7 +34,7 @@ struct Arguments {
 /// Without any word, and with `check`, `command` may be empty.
 Arguments parse_arguments(std::span<const char* const> words);
 
-/// Throws Error(usage) if --min-ranks has no effect: the number of ranks is open, or smaller.
+/// Throws Error(usage) if --min-ranks is given and the number of ranks is unknown, or smaller than it.
 void check_min_ranks(const Arguments& arguments);
 
 /// Names of the options that are neither mpirun's nor lockstep's, without dashes.

@@ -113,8 +113,7 @@ bool can_start(const std::string& program, const Signals& signals) {
 }
 
 /// Throws Error(resource) if this process may have less than `needed` bytes of a resource. `flag`: of ulimit.
-void check_limit(decltype(RLIMIT_STACK) resource, rlim_t needed, const std::string& user,
-                 const std::string& flag) {
+void check_limit(int resource, rlim_t needed, const std::string& user, const std::string& flag) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur >= needed) return;
   const std::string kibibytes = std::to_string(needed / 1024);
@@ -199,7 +198,10 @@ Run::Run(const Arguments& arguments)
           },
           say) {
   arguments_.mpirun.check_hosts();
-  if (needs_one_rank(arguments_.command)) arguments_.mpirun.set_ranks(1);
+  if (needs_one_rank(arguments_.command)) {
+    arguments_.mpirun.set_ranks(1);
+    arguments_.restarts.min_ranks.reset();
+  }
   check_number_of_ranks(arguments_.mpirun, machine_);
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();

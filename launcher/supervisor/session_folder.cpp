@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "core/files/temporary_folder.h"
 #include "lockstep/error.h"
@@ -26,27 +27,39 @@ namespace {
 constexpr std::array<std::string_view, 3> parameters = {"orte_tmpdir_base", "orte_local_tmpdir_base",
                                                         "prte_tmpdir_base"};
 
-/// Whether one of Open MPI's files of parameters, lines of "NAME = VALUE", has one of these.
-bool settings_choose_session_folder() {
-  const char* const home = std::getenv("HOME");
-  for (const std::string& file : {std::string(home != nullptr ? home : "") + "/.openmpi/mca-params.conf",
-                                  std::string("/etc/openmpi/openmpi-mca-params.conf")}) {
-    std::ifstream settings(file);
-    for (std::string line; std::getline(settings, line);) {
-      std::istringstream words(line.substr(0, line.find('=')));
-      std::string name;
-      if (words >> name && std::ranges::find(parameters, name) != parameters.end()) return true;
+/// Whether a file of parameters, lines of "NAME = VALUE" or "--mca NAME VALUE", has one of these.
+bool file_chooses_session_folder(const std::string& file) {
+  std::ifstream settings(file);
+  for (std::string line; std::getline(settings, line);) {
+    line.erase(std::min(line.find('#'), line.size()));
+    std::ranges::replace(line, '=', ' ');
+    std::istringstream words(line);
+    for (std::string word; words >> word;) {
+      if (std::ranges::find(parameters, word) != parameters.end()) return true;
     }
   }
   return false;
+}
+
+/// Files of parameters that Open MPI reads: the usual ones, and those that options name.
+std::vector<std::string> parameter_files(const MpirunOptions& options) {
+  std::vector<std::string> files = {"/etc/openmpi/openmpi-mca-params.conf"};
+  if (const char* const home = std::getenv("HOME")) {
+    files.push_back(std::string(home) + "/.openmpi/mca-params.conf");
+  }
+  for (const std::string& list : options.values({"tune", "am"})) {
+    std::istringstream names(list);
+    for (std::string name; std::getline(names, name, ',');) files.push_back(name);
+  }
+  return files;
 }
 
 }  // namespace
 
 bool chooses_session_folder(const MpirunOptions& options) {
   const auto is_set = [&](std::string_view name) { return options.parameter(name).has_value(); };
-  return std::ranges::any_of(parameters, is_set) || options.has({"tune", "am"}) ||
-         std::getenv("PRTE_MCA_prte_tmpdir_base") != nullptr || settings_choose_session_folder();
+  return std::ranges::any_of(parameters, is_set) || std::getenv("PRTE_MCA_prte_tmpdir_base") != nullptr ||
+         std::ranges::any_of(parameter_files(options), file_chooses_session_folder);
 }
 
 void check_session_folder(const MpirunOptions& options) {

@@ -107,10 +107,10 @@ void RunFolder::check_unused() const {
               "run-dir");
 }
 
-void RunFolder::lock(const std::string& holder, double seconds) {
+void RunFolder::lock(const std::string& holder, double seconds, Category in_use) {
   if (lock_) return;
   descriptor_ = open_folder(path_);
-  lock_ = std::make_unique<LockFile>(lock_file(), holder, seconds);
+  lock_ = std::make_unique<LockFile>(lock_file(), holder, seconds, in_use);
 }
 
 void RunFolder::check_place() const {

@@ -10,6 +10,7 @@
 
 #include "core/files/file.h"
 #include "core/files/lock_file.h"
+#include "lockstep/error.h"
 
 namespace lockstep {
 
@@ -73,7 +74,7 @@ class RunFolder {
 
   /// Locks the folder, which exists, for the life of this object, unless it has done so already. `holder`:
   /// name of this process, which other processes print. Waits and throws as LockFile does.
-  void lock(const std::string& holder, double seconds);
+  void lock(const std::string& holder, double seconds, Category in_use = Category::resource);
   /// Throws Error(resource) if the path of the locked folder no longer leads to it, as after a move or a
   /// removal: the run would continue in a folder without its lock, options and record. Also if somebody has
   /// removed the lock and another run has begun here; without another run, locks it again.

@@ -235,13 +235,10 @@ void RunPlace::lock(const std::string& host, Duration limit) {
   const double full = before > 0.0 ? seconds_for_lock_of_restart : seconds_for_lock;
   double seconds = full;
   if (limit.seconds > 0.0) seconds = std::clamp(std::floor(limit.seconds - before), 0.0, full);
-  try {
-    folder.lock(fmt::format("process {} on host {}", getpid(), host), seconds);
-  } catch (const Error& error) {
-    // A host that has failed holds the lock for a while: the run can be resumed then.
-    const bool can_resume = before > 0.0 && seconds < full && error.category() == Category::resource;
-    throw Error(can_resume ? Category::stopped : error.category(), error.message(), error.field());
-  }
+  // A file server holds the lock of a dead host for a while. A later start can continue the run.
+  const bool can_resume = before > 0.0 && seconds < full;
+  folder.lock(fmt::format("process {} on host {}", getpid(), host), seconds,
+              can_resume ? Category::stopped : Category::resource);
 }
 
 RunPlace find_run_place(const World& world, const TrainOptions& options) {

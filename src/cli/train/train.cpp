@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/message.h"
+#include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "run/run_folder.h"
 
@@ -86,15 +88,18 @@ int run_train(int argc, char** argv) {
     }
     check_save_model(world, options, set);
     warn_of_missing_options(world, options.resume, set.config_read());
+    std::optional<TrainingRun> run;
     try {
-      return TrainingRun(world, options, stops, std::move(environment))();
+      run.emplace(world, options, stops, std::move(environment));
     } catch (const Error& error) {  // the time limit came while another run used the run directory
       if (error.category() != Category::stopped) throw;
       if (world.rank() == 0) {
-        print_message(fmt::format("lockstep: stopped before the first step: {}", error.message()));
+        print_message(
+            fmt::format("lockstep: stopped before the first step: {}, then start again", error.message()));
       }
       return static_cast<int>(Category::stopped);
     }
+    return (*run)();
   });
 }
 

@@ -38,7 +38,8 @@ bool is_linked(const FileDescriptor& file, const std::filesystem::path& path) {
 
 }  // namespace
 
-LockFile::LockFile(const std::filesystem::path& path, const std::string& holder, double seconds)
+LockFile::LockFile(const std::filesystem::path& path, const std::string& holder, double seconds,
+                   Category in_use)
     : path_(path), holder_(holder) {
   const auto start = std::chrono::steady_clock::now();
   bool warned = false;
@@ -46,7 +47,7 @@ LockFile::LockFile(const std::filesystem::path& path, const std::string& holder,
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
     const std::string other = fmt::format("{} is in use by {}", folder_of(path).string(), read_holder());
     if (waited.count() >= seconds) {
-      throw Error(Category::resource, other + ": wait for its end, or choose another directory");
+      throw Error(in_use, other + ": wait for its end, or choose another directory");
     }
     if (waited > silent_wait && !std::exchange(warned, true)) {
       print_warning(fmt::format("{}: waiting for its end for up to {} s", other, seconds));

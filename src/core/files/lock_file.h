@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/files/file.h"
+#include "lockstep/error.h"
 
 namespace lockstep {
 
@@ -14,9 +15,11 @@ class LockFile {
  public:
   /// Creates and locks the file `path`, and writes `holder` to it. While another process holds the lock,
   /// tries again for `seconds`, as killed processes may take a moment to end, with a warning after 5 s.
-  /// Throws Error(resource): "FOLDER is in use by HOLDER" when the time is over, and if the file is a
-  /// symbolic link or cannot be written. Prints a warning and locks nothing if the file system has no locks.
-  LockFile(const std::filesystem::path& path, const std::string& holder, double seconds);
+  /// Throws Error(`in_use`): "FOLDER is in use by HOLDER" when the time is over; Error(resource) if the file
+  /// is a symbolic link or cannot be written. Prints a warning and locks nothing if the file system has no
+  /// locks.
+  LockFile(const std::filesystem::path& path, const std::string& holder, double seconds,
+           Category in_use = Category::resource);
   /// Removes the file, unless another process has locked it since it was removed.
   ~LockFile();
   LockFile(const LockFile&) = delete;

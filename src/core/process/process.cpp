@@ -49,9 +49,10 @@ std::string name_of(std::int64_t process) {
   return name;
 }
 
-/// Whether this is a name of mpirun or its daemon, also with an end such as ".openmpi", as on Debian.
+/// Whether this is a name of mpirun or its daemon. Debian's may end with .openmpi.
 bool is_open_mpi(std::string_view name) {
-  name = name.substr(0, name.find('.'));
+  constexpr std::string_view end = ".openmpi";
+  if (name.ends_with(end)) name.remove_suffix(end.size());
   constexpr std::array<std::string_view, 6> names{"mpirun", "mpiexec", "orterun",
                                                   "orted",  "prterun", "prted"};
   return std::ranges::find(names, name) != names.end();
@@ -97,7 +98,7 @@ std::optional<ProcessId> own_launcher() {
 }
 
 bool is_below_launcher() {
-  for (std::int64_t process = getppid(); process > 1;) {
+  for (std::int64_t process = getppid(); process > 0;) {
     const std::string name = name_of(process);
     if (is_open_mpi(name) || name == "hydra_pmi_proxy" || name == "slurmstepd" || name == "flux-shell")
       return true;
