@@ -106,8 +106,7 @@ void check_output(const std::filesystem::path& output, OutputKind kind,
   check_not_source(output, sources, option);
   if (output.empty() || file_kind(output) != FileKind::file) return;
   const std::filesystem::path run = owner_of(output);
-  const bool is_own = is_same_file(run, own) && (is_same_file(output, RunFolder(run).final_model()) ||
-                                                 is_same_file(output, RunFolder(run).best()));
+  const bool is_own = is_same_file(run, own) && is_same_file(output, RunFolder(run).final_model());
   if (!run.empty() && !is_own) {
     throw Error(Category::usage, fmt::format("{} is a file of the run: name another file", output.string()),
                 option);

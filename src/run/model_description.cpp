@@ -84,12 +84,17 @@ void check_input(const ModelDescription& description, const std::string& origin)
   check_count(input.deviation, "std");
 }
 
+bool is_task(const std::string& name) {
+  const Names tasks = choices_of(Task{});
+  return std::ranges::find(tasks, name) != tasks.end();
+}
+
 /// Throws Error(data) for entries that can be read, but that no model has.
 void check(const ModelDescription& description, const std::string& origin) {
   check_input(description, origin);
-  const Names tasks = choices_of(Task{});
-  if (std::ranges::find(tasks, description.task) == tasks.end())
-    refuse(origin, "task", unknown_name("task", description.task, tasks));
+  if (!is_task(description.task)) {
+    refuse(origin, "task", unknown_name("task", description.task, choices_of(Task{})));
+  }
   const std::size_t names = description.classes.size();
   const auto outputs = static_cast<std::size_t>(description.outputs);
   // A network may have more outputs than the data set has classes.
@@ -138,8 +143,12 @@ ModelDescription description_of(const std::map<std::string, std::string>& entrie
   for (const auto& entry : entries) {
     if (is_result(entry.first)) description.results.push_back(entry);
   }
-  // Other programs may have entries with the same names.
-  if (entries.contains("lockstep_version") || !description.network.empty()) check(description, origin);
+  const bool is_own = !description.version.empty() || !description.network.empty();
+  if (is_own) {
+    check(description, origin);
+  } else if (!is_task(description.task)) {
+    description.task = ModelDescription().task;  // another program's word
+  }
   return description;
 }
 

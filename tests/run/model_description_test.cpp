@@ -84,7 +84,7 @@ TEST(ModelDescription, ClassesMayBeFewerThanOutputs) {
 
 TEST(ModelDescription, DamagedEntriesAreNamed) {
   const Metadata::value_type own{"lockstep_version", "0.1.0"};  // those of other programs are not checked
-  EXPECT_EQ(description_of(file_with({{"task", "regressiom"}})).task, "regressiom");
+  EXPECT_EQ(description_of(file_with({{"task", "regressiom"}})).task, "classification");
   const std::pair<Metadata, const char*> rows[] = {
       {{{"input_shape", "[1,28]"}},
        "m.safetensors: metadata 'input_shape':1: must be channels, rows and columns"},

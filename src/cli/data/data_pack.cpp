@@ -92,7 +92,8 @@ void check_not_packed(const std::filesystem::path& target) {
     try {
       const std::size_t images = parse_shard_index(read_file(index), index.string()).entries.size();
       counts.push_back(fmt::format("{} {}", images, part == Part::train ? "training" : names_of(part)[0]));
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.category() != Category::data) throw;
       counts.push_back(fmt::format("{} is damaged", printable(index.filename().string())));
     }
   }

@@ -97,10 +97,11 @@ std::map<std::string, std::string> metadata_for(ModelDescription description, bo
 void check_finite(const Network& network, const SavedModel& model) {
   for (const Parameter& parameter : network.parameters()) {
     if (all_finite(model.file.floats(parameter.name, parameter.shape))) continue;
-    throw Error(Category::data,
-                fmt::format("{}: the parameter '{}' is not finite, and neither would its outputs be: export "
-                            "another checkpoint or run",
-                            model.place, parameter.name));
+    throw Error(
+        Category::data,
+        fmt::format("{}: the parameter '{}' is not finite, so the model's outputs would not be finite "
+                    "either: export another checkpoint or run",
+                    model.place, parameter.name));
   }
 }
 

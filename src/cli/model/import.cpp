@@ -82,8 +82,8 @@ std::string digest_of(const std::vector<std::vector<float>>& weights) {
 }
 
 /// Description of the weights. Names of the outputs and preparation of the samples are those that lockstep
-/// has exported; of another program's model, they are unknown. Throws Error(data) if metadata or weights are
-/// not those that were exported.
+/// has exported; of another program's model, which then names no version of lockstep, they are unknown.
+/// Throws Error(data) if metadata or weights are not those that were exported.
 ModelDescription description_for(const OnnxImport& imported, const std::string& model) {
   const std::map<std::string, std::string>& metadata = imported.metadata;
   refuse_changed(changed_warning(metadata, model));
@@ -98,7 +98,7 @@ ModelDescription description_for(const OnnxImport& imported, const std::string& 
   description.network = network_json(*imported.network);
   description.shape = imported.network->input_shape();
   description.outputs = imported.network->classes();
-  description.version = version();
+  if (!description.version.empty()) description.version = version();
   return description;
 }
 

@@ -40,11 +40,12 @@ struct SavedModel {
   std::string place;  ///< file or checkpoint that was read
 
   bool describes_itself() const { return !description.network.empty(); }
-  /// Whether it says how samples were prepared. Imported models of other programs do not.
+  /// Whether it says how samples were prepared. Models that other programs have trained do not, unless they
+  /// name mean or std.
   bool knows_preparation() const {
     const InputOptions& input = description.input;
-    const bool is_ours = !description.options.empty() || !description.digest.empty();
-    return describes_itself() && (is_ours || !input.mean.empty() || !input.deviation.empty());
+    const bool is_known = !description.version.empty() || !input.mean.empty() || !input.deviation.empty();
+    return describes_itself() && is_known;
   }
   /// Whether its parameters can be compared with those that were saved.
   bool has_digest() const { return describes_itself() && !description.digest.empty(); }

@@ -32,7 +32,7 @@ struct PartPlace {
 /// Name of the part for which an archive is called: "train" for "train-007.tar", "train_7.tar" and
 /// "train.tar"; empty: not an archive.
 std::string part_name_of(const std::string& file) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
   return is_tar_name(file) ? std::string(file.begin(), std::ranges::find_if_not(file, is_letter))
                            : std::string();
 }
@@ -137,7 +137,8 @@ std::string text_of_others(const std::filesystem::path& folder, const PartPlace&
       continue;
     if (!is_archive && !is_image_name(name) && !holds_images(folder / name)) continue;
     if (count++ == 0) first = name;
-    if (advice.empty()) advice = part_name_advice(part);
+    // With capitals, too: they are the mistake.
+    if (advice.empty()) advice = part_name_advice(name.substr(0, name.find_first_of("-_.0123456789")));
   }
   if (count == 0) return {};
   return fmt::format("{}: {} skipped, beside {}; the first is {}{}", folder.string(), counted(count, "entry"),

@@ -346,7 +346,8 @@ ImageParts list_labelled_images(const DatasetOptions& options, DataUse use) {
     ImageList images = tree.list(part, place.string(), table.labels);
     images.has_table = true;
     std::ranges::sort(images.files, {}, [](const ImageList::File& file) {
-      return std::tuple(file.label, Path(file.name).filename().string(), std::string_view(file.name));
+      const std::string_view path = file.name;
+      return std::tuple(file.label, path.substr(path.rfind('/') + 1), path);  // npos + 1 is 0
     });
     return images;
   };
