@@ -20,8 +20,8 @@ Places places_of_jobs();
 /// 4 removes the common parent of a user's sessions where another mpirun of the user has just begun.
 std::filesystem::path session_folder(const std::string& job, const Places& places);
 
-/// Removes what a job has left, whose processes are gone: files and folders with the job's name, and those of
-/// Open MPI 5 and PMIx 5 with the number of its mpirun, `process`. Ignores errors.
+/// Removes the files and folders of a job whose processes have ended: their names contain the job's or, for
+/// Open MPI 5 and PMIx 5, the number of its mpirun, `process`. Ignores errors.
 void remove_leftovers(const std::string& job, pid_t process, const Places& places);
 
 }  // namespace lockstep::launcher

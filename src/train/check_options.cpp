@@ -57,7 +57,8 @@ std::string describe(Shape shape, int outputs, Task task) {
                      counted(outputs, what), task == Task::regression ? " to predict" : "");
 }
 
-/// What is wrong with the label or the targets of sample `id` for the task of the data set; empty: nothing.
+/// Describes a label or targets of sample `id` that the task of the data set cannot have. Empty: they are
+/// good.
 std::string fault_of_target(const Dataset& dataset, std::uint64_t id) {
   const int classes = dataset.classes();
   if (dataset.task() == Task::classification) {

@@ -77,7 +77,7 @@ TEST(ModelDescription, OtherFilesLackIt) {
   expect_error(Category::data, {"m: does not contain its network"}, [&] { make_network(found, "m"); });
 }
 
-/// As a network file may have a fixed number of outputs.
+/// A network file may have a fixed number of outputs, more than the data have classes.
 TEST(ModelDescription, ClassesMayBeFewerThanOutputs) {
   EXPECT_EQ(description_of(file_with({{"classes", "[\"a\"]"}, {"outputs", "2"}})).classes, Names{"a"});
 }

@@ -18,9 +18,9 @@ struct RunPlace {
   bool continues = false;              ///< whether the folder holds the run already
   bool numbered = false;  ///< whether the folder's name lacks a number, which create_numbered_folder adds
 
-  /// Locks the folder, which exists, on behalf of this process. `host`: name of this host. Waits for another
-  /// run there no longer than the `limit` of the time of all starts allows; 0: no limit. Errors are those of
-  /// RunFolder::lock.
+  /// Locks the folder, which exists, on behalf of this process. `host`: name of this host. While
+  /// another run uses it, waits at most until all starts together have taken `limit`; 0: no limit. Throws as
+  /// RunFolder::lock does: Error(stopped) if the limit has cut the wait of a restart short.
   void lock(const std::string& host, Duration limit);
   bool keeps() const { return !folder.path().empty(); }
 };

@@ -149,9 +149,9 @@ void make_run_folder(const TrainOptions& options, const RunPlace& place, const T
   if (!engines.empty()) write_text_file(place.folder.plans(), engines);
 }
 
-/// Options outside of the trainer that affect the result: those of the network and of the data, and, with
-/// --on-nan rollback, those of checkpoints. A network file is named without its folder, as its contents are
-/// compared.
+/// Returns the options outside of the trainer that affect the result: options of the network and the data,
+/// and with --on-nan rollback options of checkpoints. A network file is named without its folder, as its
+/// contents are compared.
 Facts result_options(const TrainOptions& options) {
   Facts facts;
   ModelOptions model = options.model;

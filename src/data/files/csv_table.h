@@ -77,7 +77,8 @@ class NumberSpellings {
   void add(std::string_view text, double number, std::size_t line);
   /// Two spellings of one whole number, in quotes; empty: none were found.
   const std::string& equal_numbers() const { return equal_numbers_; }
-  /// That one number has a decimal comma and another one a decimal point, with their lines; empty: not both.
+  /// Names a number with a decimal comma and one with a decimal point, and their lines. Empty unless the
+  /// column has both.
   std::string mixed_decimals() const;
 
  private:
