@@ -15,39 +15,24 @@ bool is_one_of(const Operation& operation) {
   return (std::holds_alternative<Kinds>(operation) || ...);
 }
 
-/// Leading rows and columns of a layer's input that its leading `rows` x `columns` outputs read.
+/// Leading rows and columns of a layer's input that its leading `rows` x `columns` outputs need. All of them
+/// with padding, which would replace cropped pixels, and where the layer reads or numbers all pixels.
 Shape needed_input(const Operation& operation, const Shape& input, int rows, int columns) {
-  Shape needed = input;
-  if (reads_of(operation) == Reads::same) {
-    needed.height = rows;
-    needed.width = columns;
-  }
-  std::visit(
-      [&]<class Options>(const Options& options) {
-        if constexpr (Traits<Options>::reads == Reads::window) {
-          const auto window = [&](int size, int outputs) {
-            return std::clamp((outputs - 1) * options.stride + options.kernel, 1, size);
-          };
-          needed.height = window(input.height, rows);
-          needed.width = window(input.width, columns);
-        }
-      },
-      operation);
-  return needed;
-}
-
-/// Whether the layer's input may be cropped: not with padding, which would replace cropped pixels, nor where
-/// the layer reads or numbers all pixels.
-bool may_crop(const Operation& operation) {
   return std::visit(
-      []<class Options>(const Options& options) {
-        if constexpr (Traits<Options>::reads == Reads::window) {
+      [&]<class Options>(const Options& options) -> Shape {
+        if constexpr (Traits<Options>::reads == Reads::same) {
+          return {input.channels, rows, columns};
+        } else if constexpr (Traits<Options>::reads == Reads::window) {
           bool plain = options.padding == 0;
           if constexpr (requires { options.dilation; }) plain = plain && options.dilation == 1;
           if constexpr (requires { options.ceil_mode; }) plain = plain && !options.ceil_mode;
-          return plain;
+          if (!plain) return input;
+          const auto window = [&](int size, int outputs) {
+            return std::clamp((outputs - 1) * options.stride + options.kernel, 1, size);
+          };
+          return {input.channels, window(input.height, rows), window(input.width, columns)};
         } else {
-          return Traits<Options>::reads == Reads::same;
+          return input;
         }
       },
       operation);
@@ -70,9 +55,7 @@ std::vector<Shape> crop_each(const Network& network) {
     }
     for (const int input : layers[i].inputs) {
       const Shape& full = layers[index(input)].shape;
-      const Shape needed = may_crop(layers[i].operation)
-                               ? needed_input(layers[i].operation, full, shapes[i].height, shapes[i].width)
-                               : full;
+      const Shape needed = needed_input(layers[i].operation, full, shapes[i].height, shapes[i].width);
       Shape& shape = shapes[index(input)];
       shape = {full.channels, std::max(shape.height, needed.height), std::max(shape.width, needed.width)};
     }
@@ -221,12 +204,6 @@ class Fusion {
   Graph graph_;
 };
 
-bool has_bias(const Operation& operation) {
-  const auto* conv = std::get_if<Conv2d>(&operation);
-  const auto* linear = std::get_if<Linear>(&operation);
-  return (conv != nullptr && conv->bias) || (linear != nullptr && linear->bias);
-}
-
 void mark_zero_bias_gradients(Graph& graph) {
   for (const GraphNode& norm : graph.nodes) {
     if (!std::holds_alternative<BatchNorm2d>(norm.operation)) continue;
@@ -234,8 +211,9 @@ void mark_zero_bias_gradients(Graph& graph) {
     GraphNode& producer = graph.nodes[index(id)];
     const bool is_read_otherwise =
         graph.readers_of(id).size() > 1 || std::ranges::count(norm.inputs, id) > 1 || graph.output == id;
-    producer.zero_bias_gradient = has_bias(producer.operation) && !producer.epilogue.relu &&
-                                  producer.epilogue.pool == 0 && !is_read_otherwise;
+    const bool has_bias = is_one_of<Conv2d, Linear>(producer.operation) && producer.parameters.size() == 2;
+    producer.zero_bias_gradient =
+        has_bias && !producer.epilogue.relu && producer.epilogue.pool == 0 && !is_read_otherwise;
   }
 }
 

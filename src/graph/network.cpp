@@ -51,22 +51,14 @@ void check_inputs(const Operation& operation, const LayerContext& layer) {
   layer.refuse(fmt::format("takes {}, not {}", wanted, layer.inputs.size()));
 }
 
-/// Whether the operation's options have a name for its parameters.
-bool names_parameters(const Operation& operation) {
+/// The name that the operation's options have for its parameters; null: it has none.
+const std::string* parameters_name(const Operation& operation) {
   return std::visit(
-      [](const auto& options) {
-        return requires { options.name; };
-      },
-      operation);
-}
-
-std::string given_name(const Operation& operation) {
-  return std::visit(
-      [](const auto& options) {
+      [](const auto& options) -> const std::string* {
         if constexpr (requires { options.name; }) {
-          return options.name;
+          return &options.name;
         } else {
-          return std::string();
+          return nullptr;
         }
       },
       operation);
@@ -109,7 +101,8 @@ int Network::classes() const {
 
 Value Network::add(Operation operation, const std::vector<Value>& inputs, const std::string& name) {
   complete(operation);
-  Layer layer{operation, name_for(operation, name.empty() ? given_name(operation) : name), {}, {}, {}};
+  const std::string* const given = parameters_name(operation);
+  Layer layer{operation, name_for(operation, name.empty() && given != nullptr ? *given : name), {}, {}, {}};
   std::vector<Shape> shapes;
   for (const Value& input : inputs) {
     if (&input.network() != this) {
@@ -136,13 +129,13 @@ Value Network::add(Operation operation, const std::vector<Value>& inputs, const 
 /// parameters do not reserve their names.
 bool Network::is_taken(const std::string& name, const Operation& operation) const {
   return std::any_of(layers_.begin(), layers_.end(), [&](const Layer& other) {
-    return other.name == name && (!other.parameters.empty() || !names_parameters(operation));
+    return other.name == name && (!other.parameters.empty() || parameters_name(operation) == nullptr);
   });
 }
 
 std::string Network::name_for(const Operation& operation, const std::string& given) const {
   if (!given.empty()) {
-    if (names_parameters(operation) && is_taken(given, operation)) {
+    if (parameters_name(operation) != nullptr && is_taken(given, operation)) {
       LayerContext{.name = given}.refuse("this name is taken by another layer");
     }
     return given;

@@ -6,7 +6,6 @@
 
 #include "ops/op_memory.h"
 #include "ops/plan_layout.h"
-#include "ops/traffic.h"
 
 namespace lockstep {
 
@@ -21,15 +20,15 @@ struct Pass {
 /// Walks a micro-batch through a graph in the same way on all devices: order of operations, contributions to
 /// gradients, clearing, loss. `Plan` derives from it and provides, for passes of a type derived from Pass:
 ///
-///   Element, OpMemory, LossMemory        types of its operations' views, see ops/op_memory.h
-///   void add_to(memory, pass, node)      sets the device's own members of a view; LossMemory: without node
 ///   void run_forward(pass, node, memory), run_backward(pass, node, memory), run_loss(pass, memory)
-///   void recompute(pass, node, memory)     computes the result of a recomputable node once more
+///   void recompute(pass, node, memory)   computes the result of a recomputable node once more
 ///   void clear(pass, float* first, elements)
-///   void add(pass, node, Element* sum, const Element* more)  adds `more` to the gradient of a node's output
+///   void add(pass, node, void* sum, const void* more)  adds `more` to the gradient of a node's output
 ///   bool adds_later(node, input)         whether another operation adds this contribution
 ///   WorkspaceBytes needed_bytes()        memory of its operations
 ///   void finish_node(pass, node)         called after backward of every node, with and without gradients
+///
+/// `memory` is a NodeMemory<void>, that of the loss a LossTensors<void>.
 template <class Plan>
 class GraphWalk {
  public:
@@ -83,16 +82,16 @@ class GraphWalk {
   enum class Direction { forward, backward, recompute };
 
   /// View of a node's memory, without gradients.
-  template <class AnyPass>
-  auto node_memory(const AnyPass& pass, std::size_t i, Direction direction = Direction::forward) const {
+  NodeMemory<void> node_memory(const Pass& pass, std::size_t i,
+                               Direction direction = Direction::forward) const {
     const bool forward = direction == Direction::forward;
     const auto place = [&](std::size_t id) {
       const WorkspaceLayout::Node& places = memory_.nodes[id];
-      return element(block(pass.workspace, forward ? places.value : places.value_in_backward));
+      return block(pass.workspace, forward ? places.value : places.value_in_backward);
     };
     const WorkspaceLayout::Node& own = memory_.nodes[i];
     const GraphNode& node = graph_.nodes[i];
-    typename Plan::OpMemory memory;
+    NodeMemory<void> memory;
     memory.samples = static_cast<int>(pass.batch.size);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       memory.inputs[k] = place(at(node.inputs[k]));
@@ -107,19 +106,18 @@ class GraphWalk {
                                                                              : own.scratch_in_backward);
     memory.ids = pass.batch.ids;
     memory.random = pass.batch.random;
-    plan().add_to(memory, pass, i);
     return memory;
   }
 
-  auto* value(std::size_t node, std::byte* workspace) const {
-    return element(block(workspace, memory_.nodes[node].value));
+  void* value(std::size_t node, std::byte* workspace) const {
+    return block(workspace, memory_.nodes[node].value);
   }
   /// Gradient of a node's output; null: none.
-  auto* gradient(std::size_t node, std::byte* workspace) const {
-    return element(block(workspace, memory_.nodes[node].gradient));
+  void* gradient(std::size_t node, std::byte* workspace) const {
+    return block(workspace, memory_.nodes[node].gradient);
   }
   /// Buffer for later contributions to the gradient of the k-th input.
-  auto* aside(std::size_t k, std::byte* workspace) const { return element(workspace + memory_.aside[k]); }
+  void* aside(std::size_t k, std::byte* workspace) const { return workspace + memory_.aside[k]; }
 
   static std::size_t at(int id) { return static_cast<std::size_t>(id); }
   /// Address of a block; null: no such block.
@@ -135,11 +133,9 @@ class GraphWalk {
 
  private:
   const Plan& plan() const { return static_cast<const Plan&>(*this); }
-  static auto* element(std::byte* bytes) { return reinterpret_cast<typename Plan::Element*>(bytes); }
 
-  template <class AnyPass>
-  auto loss_memory(const AnyPass& pass, LeafResult* result) const {
-    typename Plan::LossMemory memory;
+  LossTensors<void> loss_memory(const Pass& pass, LeafResult* result) const {
+    LossTensors<void> memory;
     memory.samples = static_cast<int>(pass.batch.size);
     const auto output = at(graph_.output);
     memory.logits = value(output, pass.workspace);
@@ -151,7 +147,6 @@ class GraphWalk {
     memory.predictions = reinterpret_cast<std::int32_t*>(pass.workspace + memory_.predictions);
     memory.scratch = block(pass.workspace, memory_.loss_scratch);
     memory.result = result;
-    plan().add_to(memory, pass);
     return memory;
   }
 
@@ -159,7 +154,7 @@ class GraphWalk {
   void walk_back(const AnyPass& pass, std::size_t i) const {
     const GraphNode& node = graph_.nodes[i];
     const auto& contributions = flow_.contributions[i];
-    auto memory = node_memory(pass, i, Direction::backward);
+    NodeMemory<void> memory = node_memory(pass, i, Direction::backward);
     memory.grad_output = gradient(i, pass.workspace);
     for (std::size_t k = 0; k < node.parameters.size(); ++k) {
       memory.grad_parameters[k] = pass.gradients + layout_.offsets[at(node.parameters[k])];

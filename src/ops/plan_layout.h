@@ -8,8 +8,8 @@
 #include "graph/graph.h"
 #include "ops/plan.h"
 
-/// Device-independent parts of plans: the gradients to compute, and the lifetime and place of each block of
-/// memory.
+/// Device-independent parts of plans: the gradients to compute, the lifetime and place of each block of
+/// memory, and the bytes that operations move.
 namespace lockstep {
 
 /// Contribution of an operation to the gradient of one of its inputs.
@@ -63,6 +63,7 @@ struct NodeBytes {
   std::size_t saved = 0;     ///< kept from forward to backward
   std::size_t prepared = 0;  ///< kept for all micro-batches of a step
   std::size_t scratch = 0;   ///< used while it runs, in any direction; node 0: while samples are loaded
+  std::size_t left = 0;      ///< kept until its gradients are finished; has no place in a WorkspaceLayout
   std::size_t backward_reads_inputs = 0;  ///< number of its inputs, the first ones
   bool backward_reads_output = false;
   bool recomputable = false;  ///< whether its result can be computed again in backward
@@ -103,5 +104,15 @@ struct WorkspaceLayout {
 /// them, and computed again before the first backward that does.
 WorkspaceLayout lay_out_workspace(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,
                                   const WorkspaceBytes& bytes);
+
+/// Bytes that an operation must move at least: each value, gradient and parameter that it needs, once.
+struct NodeTraffic {
+  double forward = 0.0;
+  double backward = 0.0;
+};
+
+/// Traffic of all nodes of a graph, whose gradients are `flow` and whose blocks of memory are `nodes`.
+std::vector<NodeTraffic> count_traffic(const Graph& graph, const ArenaLayout& layout,
+                                       const GradientFlow& flow, std::span<const NodeBytes> nodes);
 
 }  // namespace lockstep

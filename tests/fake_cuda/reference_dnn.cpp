@@ -174,15 +174,15 @@ void conv_backward_weights(const ConvProblem& p, Tensors tensors) {
 class ReferenceDnn final : public Dnn {
  public:
   std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
-    return plan("conv_forward", describe_forward(problem, bias, relu),
+    return plan("conv_forward", describe(problem, ConvDirection::forward, bias, relu),
                 [=](Tensors t) { cuda::conv_forward(problem, bias, relu, t); });
   }
   std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
-    return plan("conv_backward_data", describe_backward_data(problem),
+    return plan("conv_backward_data", describe(problem, ConvDirection::backward_data),
                 [=](Tensors t) { cuda::conv_backward_data(problem, t); });
   }
   std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {
-    return plan("conv_backward_weights", describe_backward_weights(problem),
+    return plan("conv_backward_weights", describe(problem, ConvDirection::backward_weights),
                 [=](Tensors t) { cuda::conv_backward_weights(problem, t); });
   }
 

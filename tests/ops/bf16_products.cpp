@@ -1,8 +1,7 @@
-#include "ops/bf16_products.h"
-
 #include <cmath>
 
 #include "core/bfloat16.h"
+#include "ops/op_inputs.h"
 
 namespace lockstep::test {
 namespace {

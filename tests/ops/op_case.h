@@ -53,17 +53,30 @@ struct ConvCase {
   bool first = false;  ///< whether the gradient of the input is not needed
 };
 
+/// A case whose output has the inferred shape, followed by ReLU if `relu`.
+inline OpCase simple_case(const std::string& name, const Operation& operation,
+                          const std::vector<Shape>& inputs, bool relu = false) {
+  OpCase op_case;
+  op_case.name = name;
+  std::ranges::copy(inputs, op_case.inputs.begin());
+  op_case.node.operation = operation;
+  op_case.node.epilogue.relu = relu;
+  op_case.node.shape = infer(operation, {.name = name, .inputs = inputs});
+  return op_case;
+}
+
 inline OpCase conv_case(const std::string& name, Shape input, int channels, ConvCase options) {
-  OpCase op_case{name, {}, {input}, !options.first};
-  op_case.node.operation = Conv2d{.channels = channels,
-                                  .kernel = options.kernel,
-                                  .stride = options.stride,
-                                  .padding = options.padding,
-                                  .dilation = options.dilation,
-                                  .groups = options.groups,
-                                  .bias = options.bias};
+  OpCase op_case = simple_case(name,
+                               Conv2d{.channels = channels,
+                                      .kernel = options.kernel,
+                                      .stride = options.stride,
+                                      .padding = options.padding,
+                                      .dilation = options.dilation,
+                                      .groups = options.groups,
+                                      .bias = options.bias},
+                               {input});
+  op_case.input_gradient = !options.first;
   op_case.node.epilogue = {.relu = options.relu, .pool = options.pool};
-  op_case.node.shape = infer(op_case.node.operation, {.name = name, .inputs = {&input, 1}});
   if (options.pool > 0) {
     op_case.node.shape.height /= options.pool;
     op_case.node.shape.width /= options.pool;
@@ -71,26 +84,14 @@ inline OpCase conv_case(const std::string& name, Shape input, int channels, Conv
   return op_case;
 }
 
-inline OpCase simple_case(const std::string& name, Operation operation, Shape input, Shape output,
-                          bool relu = false) {
-  OpCase op_case{name, {}, {input}, true};
-  if (std::holds_alternative<Add>(operation)) {
-    op_case.inputs[1] = input;
-  }
-  op_case.node.operation = operation;
-  op_case.node.epilogue.relu = relu;
-  op_case.node.shape = output;
-  return op_case;
-}
-
 inline OpCase activation_case(const std::string& name, Activation::Kind kind, double range) {
-  OpCase op_case = simple_case(name, Activation{kind}, {3, 5, 4}, {3, 5, 4});
+  OpCase op_case = simple_case(name, Activation{kind}, {{3, 5, 4}});
   op_case.range = range;
   return op_case;
 }
 
 inline OpCase norm_case(const std::string& name, Shape shape, GraphNode::Epilogue epilogue) {
-  OpCase op_case = simple_case(name, BatchNorm2d{}, shape, shape);
+  OpCase op_case = simple_case(name, BatchNorm2d{}, {shape});
   op_case.node.epilogue = epilogue;
   if (epilogue.add) {
     op_case.inputs[1] = shape;
@@ -99,12 +100,8 @@ inline OpCase norm_case(const std::string& name, Shape shape, GraphNode::Epilogu
 }
 
 inline OpCase concat_case(const std::string& name, const std::vector<Shape>& inputs) {
-  OpCase op_case = simple_case(name, Concat{}, inputs[0], {0, inputs[0].height, inputs[0].width});
-  for (std::size_t k = 0; k < inputs.size(); ++k) {
-    op_case.inputs[k] = inputs[k];
-    op_case.node.inputs.push_back(static_cast<int>(k));
-    op_case.node.shape.channels += inputs[k].channels;
-  }
+  OpCase op_case = simple_case(name, Concat{}, inputs);
+  for (std::size_t k = 0; k < inputs.size(); ++k) op_case.node.inputs.push_back(static_cast<int>(k));
   return op_case;
 }
 
@@ -226,12 +223,12 @@ inline std::vector<OpCase> op_cases() {
       conv_case("PixelPadded", {1, 1, 1}, 1, {.kernel = 3, .padding = 1, .relu = true}),
       conv_case("KernelIsImage", {4, 5, 5}, 6, {.kernel = 5, .relu = true}),
       conv_case("Deep", {70, 4, 4}, 9, {.kernel = 3, .padding = 1}),
-      simple_case("Linear", Linear{.features = 11}, {37, 1, 1}, {11, 1, 1}),
-      simple_case("LinearRelu", Linear{.features = 10}, {128, 1, 1}, {10, 1, 1}, true),
-      simple_case("LinearOne", Linear{.features = 1}, {1, 1, 1}, {1, 1, 1}),
-      simple_case("LinearWide", Linear{.features = 33}, {100, 1, 1}, {33, 1, 1}, true),
-      simple_case("LinearOfEights", Linear{.features = 24}, {64, 1, 1}, {24, 1, 1}, true),
-      simple_case("LinearWithoutBias", Linear{.features = 11, .bias = false}, {37, 1, 1}, {11, 1, 1}),
+      simple_case("Linear", Linear{.features = 11}, {{37, 1, 1}}),
+      simple_case("LinearRelu", Linear{.features = 10}, {{128, 1, 1}}, true),
+      simple_case("LinearOne", Linear{.features = 1}, {{1, 1, 1}}),
+      simple_case("LinearWide", Linear{.features = 33}, {{100, 1, 1}}, true),
+      simple_case("LinearOfEights", Linear{.features = 24}, {{64, 1, 1}}, true),
+      simple_case("LinearWithoutBias", Linear{.features = 11, .bias = false}, {{37, 1, 1}}),
       activation_case("Relu", Activation::Kind::relu, 1),
       activation_case("Relu6", Activation::Kind::relu6, 9),
       activation_case("Silu", Activation::Kind::silu, 20),
@@ -241,30 +238,29 @@ inline std::vector<OpCase> op_cases() {
       norm_case("BatchNormRelu6", {2, 9, 1}, {.relu6 = true}),
       norm_case("BatchNormAdd", {3, 4, 4}, {.add = true}),
       norm_case("BatchNormAddRelu", {5, 7, 7}, {.add = true, .relu = true}),
-      simple_case("GroupNorm", GroupNorm{.groups = 2}, {6, 5, 4}, {6, 5, 4}),
-      simple_case("GroupNormOfEach", GroupNorm{.groups = 9}, {9, 3, 3}, {9, 3, 3}),
-      simple_case("GroupNormOfAll", GroupNorm{.groups = 1, .eps = 0.01}, {20, 7, 2}, {20, 7, 2}),
-      simple_case("GroupNormOfVectors", GroupNorm{.groups = 4}, {36, 1, 1}, {36, 1, 1}),
-      simple_case("GroupNormLarge", GroupNorm{.groups = 2}, {16, 14, 9}, {16, 14, 9}),
-      simple_case("MaxPool", MaxPool2d{.kernel = 2, .stride = 2}, {3, 7, 6}, {3, 3, 3}),
-      simple_case("MaxPoolPadded", MaxPool2d{.kernel = 3, .stride = 2, .padding = 1}, {2, 8, 9}, {2, 4, 5}),
-      simple_case("MaxPoolCeil", MaxPool2d{.kernel = 2, .stride = 2, .ceil_mode = true}, {2, 5, 7},
-                  {2, 3, 4}),
-      simple_case("AvgPoolPadded", AvgPool2d{.kernel = 3, .stride = 2, .padding = 1}, {2, 8, 9}, {2, 4, 5}),
+      simple_case("GroupNorm", GroupNorm{.groups = 2}, {{6, 5, 4}}),
+      simple_case("GroupNormOfEach", GroupNorm{.groups = 9}, {{9, 3, 3}}),
+      simple_case("GroupNormOfAll", GroupNorm{.groups = 1, .eps = 0.01}, {{20, 7, 2}}),
+      simple_case("GroupNormOfVectors", GroupNorm{.groups = 4}, {{36, 1, 1}}),
+      simple_case("GroupNormLarge", GroupNorm{.groups = 2}, {{16, 14, 9}}),
+      simple_case("MaxPool", MaxPool2d{.kernel = 2, .stride = 2}, {{3, 7, 6}}),
+      simple_case("MaxPoolPadded", MaxPool2d{.kernel = 3, .stride = 2, .padding = 1}, {{2, 8, 9}}),
+      simple_case("MaxPoolCeil", MaxPool2d{.kernel = 2, .stride = 2, .ceil_mode = true}, {{2, 5, 7}}),
+      simple_case("AvgPoolPadded", AvgPool2d{.kernel = 3, .stride = 2, .padding = 1}, {{2, 8, 9}}),
       simple_case(
           "AvgPoolCeil",
           AvgPool2d{.kernel = 3, .stride = 2, .padding = 1, .ceil_mode = true, .count_include_pad = false},
-          {2, 8, 6}, {2, 5, 4}),
-      simple_case("GlobalPool", AdaptiveAvgPool2d{}, {5, 4, 3}, {5, 1, 1}),
-      simple_case("AdaptivePool", AdaptiveAvgPool2d{.size = 3}, {2, 7, 8}, {2, 3, 3}),
-      simple_case("AdaptivePoolLarger", AdaptiveAvgPool2d{.size = 4}, {2, 3, 2}, {2, 4, 4}),
+          {{2, 8, 6}}),
+      simple_case("GlobalPool", AdaptiveAvgPool2d{}, {{5, 4, 3}}),
+      simple_case("AdaptivePool", AdaptiveAvgPool2d{.size = 3}, {{2, 7, 8}}),
+      simple_case("AdaptivePoolLarger", AdaptiveAvgPool2d{.size = 4}, {{2, 3, 2}}),
       concat_case("Concat", {{2, 3, 4}, {5, 3, 4}}),
       concat_case("ConcatFour", {{1, 2, 2}, {3, 2, 2}, {2, 2, 2}, {4, 2, 2}}),
-      simple_case("AvgPool", AvgPool2d{.kernel = 2, .stride = 2}, {3, 7, 6}, {3, 3, 3}),
-      simple_case("AvgPoolOverlapping", AvgPool2d{.kernel = 3, .stride = 2}, {2, 8, 9}, {2, 3, 4}),
-      simple_case("AvgPoolSparse", AvgPool2d{.kernel = 2, .stride = 3}, {2, 8, 9}, {2, 3, 3}),
-      simple_case("Flatten", Flatten{}, {3, 2, 4}, {24, 1, 1}),
-      simple_case("Add", Add{}, {3, 4, 5}, {3, 4, 5}),
+      simple_case("AvgPool", AvgPool2d{.kernel = 2, .stride = 2}, {{3, 7, 6}}),
+      simple_case("AvgPoolOverlapping", AvgPool2d{.kernel = 3, .stride = 2}, {{2, 8, 9}}),
+      simple_case("AvgPoolSparse", AvgPool2d{.kernel = 2, .stride = 3}, {{2, 8, 9}}),
+      simple_case("Flatten", Flatten{}, {{3, 2, 4}}),
+      simple_case("Add", Add{}, {{3, 4, 5}, {3, 4, 5}}),
   };
   for (const int width : {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 13, 14, 15, 33, 40}) {
     cases.push_back(conv_case("Width" + std::to_string(width), {2, 3, width}, 5, {.padding = 1}));

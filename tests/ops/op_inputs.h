@@ -27,6 +27,11 @@ struct OpValues {
 
 OpValues reference_values(const OpCase& op_case, const OpInputs& values);
 
+/// Results of a convolution without groups or epilogue, in the order of additions that
+/// ops/cpu/convolution/kernels/bf16_product.h defines, except the gradient of the bias. Inputs, weights and
+/// gradients must be representable in bf16.
+OpValues bf16_product_values(const OpCase& op_case, const OpInputs& values);
+
 /// Expects that the maximum difference is at most `tolerance` times the maximum expected value.
 void expect_near(const std::vector<double>& actual, const std::vector<double>& expected, double tolerance,
                  const std::string& what);

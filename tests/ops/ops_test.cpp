@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "device/cpu/pinning.h"
-#include "ops/bf16_products.h"
 #include "ops/run_op.h"
 
 namespace lockstep::test {
@@ -41,11 +40,6 @@ void round_to_bf16(std::vector<double>& values) {
   for (double& value : values) {
     value = static_cast<double>(to_float(from_float<Bfloat16>(static_cast<float>(value))));
   }
-}
-
-bool multiplies_weights(const OpCase& op_case) {
-  return std::holds_alternative<Conv2d>(op_case.node.operation) ||
-         std::holds_alternative<Linear>(op_case.node.operation);
 }
 
 class Ops : public ::testing::TestWithParam<OpCase> {};
@@ -111,7 +105,10 @@ bool multiplies_bf16(const OpCase& op_case) {
 void round_to_bf16(const OpCase& op_case, OpInputs& values) {
   for (Tensor& input : values.inputs) round_to_bf16(input.values);
   round_to_bf16(values.grad_output.values);
-  if (multiplies_weights(op_case)) round_to_bf16(values.parameters[0]);
+  const Operation& operation = op_case.node.operation;
+  const bool has_products =
+      std::holds_alternative<Conv2d>(operation) || std::holds_alternative<Linear>(operation);
+  if (has_products) round_to_bf16(values.parameters[0]);
 }
 
 /// In bf16, an operation gives the results of floats with the same values, rounded; weights of convolutions
@@ -187,6 +184,18 @@ TEST_P(Ops, NanReachesTheOutput) {
 
 INSTANTIATE_TEST_SUITE_P(Table, Ops, ::testing::ValuesIn(op_cases()),
                          [](const auto& row) { return row.param.name; });
+
+TEST(OpCases, HaveTheShapesThatPyTorchGives) {
+  const auto shape_of = [](const Operation& operation, Shape input) {
+    return simple_case("case", operation, {input}).node.shape;
+  };
+  EXPECT_EQ(shape_of(MaxPool2d{.kernel = 2, .stride = 2}, {3, 7, 6}), (Shape{3, 3, 3}));
+  EXPECT_EQ(shape_of(MaxPool2d{.kernel = 2, .stride = 2, .ceil_mode = true}, {2, 5, 7}), (Shape{2, 3, 4}));
+  EXPECT_EQ(shape_of(AvgPool2d{.kernel = 3, .stride = 2, .padding = 1, .ceil_mode = true}, {2, 8, 6}),
+            (Shape{2, 5, 4}));
+  EXPECT_EQ(shape_of(AvgPool2d{.kernel = 2, .stride = 3}, {2, 8, 9}), (Shape{2, 3, 3}));
+  EXPECT_EQ(shape_of(AdaptiveAvgPool2d{.size = 4}, {2, 3, 2}), (Shape{2, 4, 4}));
+}
 
 TEST(Levels, AreNamed) {
   for (const cpu::Level level : cpu::available_levels()) {

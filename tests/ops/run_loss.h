@@ -1,5 +1,8 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cmath>
 #include <random>
 #include <vector>
 
@@ -41,6 +44,20 @@ inline void mix(LossCase& given) {
   }
 }
 
+/// Random logits in [-scale / 2, scale / 2), exact in float, and targets in the same range, or 0 and 1.
+inline LossCase random_target_case(Task task, int samples, int outputs, double scale, bool mixed) {
+  std::mt19937 generator(static_cast<unsigned>(samples * 1000 + outputs));
+  const auto uniform = [&] { return static_cast<double>(generator()) / 4294967296.0; };
+  LossCase result{.logits = Tensor(samples, {outputs, 1, 1}), .task = task};
+  for (double& value : result.logits.values) {
+    value = static_cast<double>(static_cast<float>((uniform() - 0.5) * scale));
+    result.targets.push_back(static_cast<float>(task == Task::multilabel ? std::floor(uniform() * 2.0)
+                                                                         : (uniform() - 0.5) * scale));
+  }
+  for (int n = 0; mixed && n < samples; ++n) result.shares.push_back(static_cast<float>(uniform()));
+  return result;
+}
+
 struct LossResults {
   LeafResult result;
   std::vector<std::int32_t> predictions;
@@ -77,6 +94,15 @@ inline LossResults run_loss(LossCase given, cpu::Level level, bool gradient = tr
   loss(memory);
   results.predictions.resize(static_cast<std::size_t>(samples));
   return results;
+}
+
+inline void expect_same_sums(const LeafResult& actual, const LeafResult& expected, double tolerance) {
+  EXPECT_EQ(actual.correct, expected.correct);
+  EXPECT_EQ(actual.samples, expected.samples);
+  EXPECT_NEAR(actual.loss, expected.loss, tolerance * (1.0 + expected.loss));
+  EXPECT_NEAR(actual.absolute_error, expected.absolute_error, tolerance * (1.0 + expected.absolute_error));
+  EXPECT_NEAR(actual.target, expected.target, tolerance * (1.0 + expected.squared_target));
+  EXPECT_NEAR(actual.squared_target, expected.squared_target, tolerance * (1.0 + expected.squared_target));
 }
 
 }  // namespace lockstep::test

@@ -3,13 +3,59 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/run_target_loss.h"
+#include "ops/run_loss.h"
 
 /// Losses whose targets are numbers: of regression and of several labels.
 namespace lockstep::test {
 namespace {
 
 constexpr std::array tasks = {Task::regression, Task::multilabel};
+
+/// Target of an output, mixed with that of the partner.
+double target_of(const LossCase& given, int sample, int output) {
+  const auto own = [&](int n) {
+    return given.targets[static_cast<std::size_t>(n * given.logits.shape.channels + output)];
+  };
+  if (given.shares.empty()) return static_cast<double>(own(sample));
+  const float share = given.shares[static_cast<std::size_t>(sample)];
+  return static_cast<double>(
+      std::fma(share, own(sample), (1.0F - share) * own(given.logits.samples - 1 - sample)));
+}
+
+/// Loss of one output in double precision, as PyTorch defines mse_loss and binary_cross_entropy_with_logits.
+double expected_loss(Task task, double z, double t) {
+  if (task == Task::regression) return (z - t) * (z - t);
+  const double log_probability = z < 0.0 ? z - std::log1p(std::exp(z)) : -std::log1p(std::exp(-z));
+  return -t * log_probability - (1.0 - t) * (log_probability - z);
+}
+
+double expected_gradient(Task task, double z, double t) {
+  return task == Task::regression ? 2.0 * (z - t) : 1.0 / (1.0 + std::exp(-z)) - t;
+}
+
+struct TargetLossResults {
+  LeafResult result;
+  Tensor grad;
+};
+
+/// Results in double precision.
+TargetLossResults expected_results(const LossCase& given) {
+  TargetLossResults expected{{}, given.logits};
+  const int outputs = given.logits.shape.channels;
+  for (int n = 0; n < given.logits.samples; ++n) {
+    for (int k = 0; k < outputs; ++k) {
+      const double z = given.logits.at(n, k, 0, 0), t = target_of(given, n, k);
+      expected.result.loss += expected_loss(given.task, z, t) / outputs;
+      expected.result.correct += given.task == Task::multilabel && (z > 0.0) == (t > 0.5) ? 1 : 0;
+      expected.result.absolute_error += std::fabs(z - t);
+      expected.result.target += t;
+      expected.result.squared_target += t * t;
+      expected.grad.at(n, k, 0, 0) = expected_gradient(given.task, z, t) / outputs;
+    }
+  }
+  expected.result.samples = static_cast<std::uint64_t>(given.logits.samples);
+  return expected;
+}
 
 TEST(TargetLossReference, GradientIsTheDifferenceQuotientOfTheLoss) {
   for (const Task task : tasks) {

@@ -41,9 +41,9 @@ inline std::vector<OpCase> torch_cases() {
           conv_case("conv_strided", {2, 9, 8}, 3, {.kernel = 3, .stride = 2, .padding = 1, .relu = true}),
           conv_case("conv_one", {4, 4, 4}, 3, {.kernel = 1}),
           conv_case("conv_seven", {1, 14, 14}, 2, {.kernel = 7, .stride = 2, .padding = 3, .relu = true}),
-          simple_case("linear", Linear{.features = 7}, {19, 1, 1}, {7, 1, 1}),
-          simple_case("linear_relu", Linear{.features = 10}, {24, 1, 1}, {10, 1, 1}, true),
-          simple_case("group_norm", GroupNorm{.groups = 3}, {12, 5, 7}, {12, 5, 7}),
+          simple_case("linear", Linear{.features = 7}, {{19, 1, 1}}),
+          simple_case("linear_relu", Linear{.features = 10}, {{24, 1, 1}}, true),
+          simple_case("group_norm", GroupNorm{.groups = 3}, {{12, 5, 7}}),
           norm_case("batch_norm", {11, 9, 8}, {.relu = true})};
 }
 

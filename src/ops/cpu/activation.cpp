@@ -10,15 +10,15 @@ Op plan_relu(const OpRequest& request) {
   const auto& functions = functions_of<Element>(elementwise_kernels(request.level));
   const std::size_t pixels = request.node.shape.size();
   Op op;
-  op.saved_bytes = pixels * static_cast<std::size_t>(groups_of(request.samples)) * sizeof(std::uint16_t);
+  op.saved_bytes = mask_bytes(pixels, request.samples);
   op.forward = [&functions, pixels](const NodeMemory<Element>& memory) {
-    functions.relu(pixels * static_cast<std::size_t>(groups_of(memory.samples)), memory.inputs[0],
-                   memory.output, reinterpret_cast<std::uint16_t*>(memory.saved));
+    functions.relu(pixels * groups_of(memory.samples), memory.inputs[0], memory.output,
+                   reinterpret_cast<std::uint16_t*>(memory.saved));
   };
   op.recompute = op.forward;
   op.backward = [&functions, pixels](const NodeMemory<Element>& memory) {
     if (memory.grad_inputs[0] != nullptr) {
-      functions.select(pixels * static_cast<std::size_t>(groups_of(memory.samples)), 1.0F,
+      functions.select(pixels * groups_of(memory.samples), 1.0F,
                        reinterpret_cast<const std::uint16_t*>(memory.saved), memory.grad_output,
                        memory.grad_inputs[0]);
     }
@@ -44,14 +44,13 @@ Op plan_other(ActivationKind kind, const OpRequest& request) {
   Op op;
   op.backward_reads_inputs = 1;
   op.forward = [=, &functions](const NodeMemory<Element>& memory) {
-    functions.activate(kind, pixels * static_cast<std::size_t>(groups_of(memory.samples)), memory.inputs[0],
-                       memory.output);
+    functions.activate(kind, pixels * groups_of(memory.samples), memory.inputs[0], memory.output);
   };
   op.recompute = op.forward;
   op.backward = [=, &functions](const NodeMemory<Element>& memory) {
     if (memory.grad_inputs[0] != nullptr) {
-      functions.activate_backward(kind, pixels * static_cast<std::size_t>(groups_of(memory.samples)),
-                                  memory.inputs[0], memory.grad_output, memory.grad_inputs[0]);
+      functions.activate_backward(kind, pixels * groups_of(memory.samples), memory.inputs[0],
+                                  memory.grad_output, memory.grad_inputs[0]);
     }
   };
   return op;

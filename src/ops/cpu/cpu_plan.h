@@ -43,12 +43,7 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   CpuPlan(const Graph& graph, const std::vector<NodeRange>& chains, const ArenaLayout& layout,
           const PlanOptions& options, Level level, DataType dtype);
 
-  using Element = void;
-  using OpMemory = AnyMemory;
-  using LossMemory = LossTensors<void>;
-
-  static void add_to(AnyMemory& /*memory*/, const Pass& /*pass*/, std::size_t /*node*/) {}
-  static void add_to(LossMemory& /*memory*/, const Pass& /*pass*/) {}
+  // For the walk.
   void run_forward(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
     ops_[node].forward(memory);
   }
@@ -58,7 +53,7 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   void run_backward(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
     ops_[node].backward(memory);
   }
-  void run_loss(const Pass& /*pass*/, const LossMemory& memory) const { loss_(memory); }
+  void run_loss(const Pass& /*pass*/, const LossTensors<void>& memory) const { loss_(memory); }
   static void clear(const Pass& pass, float* first, std::size_t elements);
   void add(const Pass& pass, std::size_t node, void* sum, const void* more) const;
   static bool adds_later(std::size_t /*node*/, std::size_t /*input*/) { return false; }

@@ -32,7 +32,7 @@ void draw(const DropoutLayer<Element>& layer, const NodeMemory<Element>& memory,
 template <class Element>
 void forward(const DropoutLayer<Element>& layer, const NodeMemory<Element>& memory) {
   auto* masks = reinterpret_cast<std::uint16_t*>(memory.saved);
-  const std::size_t count = layer.elements * static_cast<std::size_t>(groups_of(memory.samples));
+  const std::size_t count = layer.elements * groups_of(memory.samples);
   std::fill_n(masks, count, std::uint16_t{0});
   for (int sample = 0; sample < memory.samples; ++sample) {
     draw(layer, memory, sample, masks + layer.elements * static_cast<std::size_t>(sample / lanes));
@@ -43,9 +43,9 @@ void forward(const DropoutLayer<Element>& layer, const NodeMemory<Element>& memo
 template <class Element>
 void backward(const DropoutLayer<Element>& layer, const NodeMemory<Element>& memory) {
   if (memory.grad_inputs[0] != nullptr) {
-    layer.kernels->select(layer.elements * static_cast<std::size_t>(groups_of(memory.samples)),
-                          layer.rule.scale, reinterpret_cast<const std::uint16_t*>(memory.saved),
-                          memory.grad_output, memory.grad_inputs[0]);
+    layer.kernels->select(layer.elements * groups_of(memory.samples), layer.rule.scale,
+                          reinterpret_cast<const std::uint16_t*>(memory.saved), memory.grad_output,
+                          memory.grad_inputs[0]);
   }
 }
 
@@ -60,8 +60,7 @@ Op plan(const Dropout& dropout, const OpRequest& request) {
                                       .elements = request.node.shape.size(),
                                       .rule = dropout_rule(dropout.p, request.position)};
     Op op = op_of<Element>(layer);
-    op.saved_bytes =
-        layer.elements * static_cast<std::size_t>(groups_of(request.samples)) * sizeof(std::uint16_t);
+    op.saved_bytes = mask_bytes(layer.elements, request.samples);
     return op;
   });
 }

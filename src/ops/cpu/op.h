@@ -72,7 +72,11 @@ constexpr std::size_t element_bytes(DataType dtype) {
 }
 /// Bytes of a value of the shape, or of its gradient, with `element` bytes per activation.
 inline std::size_t stored_bytes(const Shape& shape, int samples, std::size_t element) {
-  return shape.size() * lanes * static_cast<std::size_t>(groups_of(samples)) * element;
+  return shape.size() * lanes * groups_of(samples) * element;
+}
+/// Bytes of the bits that ReLU or dropout saves, [group][pixel].
+constexpr std::size_t mask_bytes(std::size_t pixels, int samples) {
+  return pixels * groups_of(samples) * sizeof(std::uint16_t);
 }
 
 inline float* floats_at(std::byte* memory, std::size_t offset) {

@@ -14,8 +14,16 @@ struct RoundedWeights {
   std::size_t offset = 0;
 };
 
-/// Adds the place to `layout`. Empty for other operations, and for activations of floats.
-RoundedWeights place_rounded_weights(const OpRequest& request, ScratchLayout& layout);
+/// Adds the place to `layout`. Empty for activations of floats, and for operations without parameters. Not
+/// for normalizations, whose parameters are not rounded.
+inline RoundedWeights place_rounded_weights(const OpRequest& request, ScratchLayout& layout) {
+  RoundedWeights weights{.kernels = &conversion_kernels(request.level)};
+  const std::vector<Parameter> parameters =
+      parameters_of(request.node.operation, {.name = request.node.name, .inputs = request.inputs});
+  if (request.dtype == DataType::bf16 && !parameters.empty()) weights.count = parameters[0].size();
+  weights.offset = layout.add(weights.count);
+  return weights;
+}
 
 /// The same view with rounded weights, which it computes, if they have a place.
 template <class View>

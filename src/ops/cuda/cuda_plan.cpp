@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gradient/cuda/fold.h"
 #include "lockstep/error.h"
 #include "ops/cuda/dnn/flattening.h"
 #include "ops/cuda/kernels/element_wise.h"
@@ -62,8 +63,9 @@ void CudaPlan::compile_for(int samples) {
   operations.loss = plan_loss(graph_.nodes[at(graph_.output)].shape, samples, options_, type_);
   joins_ = find_joins(operations);  // the same for any number of samples
   operations_.emplace(samples, std::move(operations));
-  memory_ = lay_out_workspace(graph_, options_, flow_, needed_bytes());
-  buckets_ = plan_buckets(graph_, layout_, flow_, left_bytes());
+  const WorkspaceBytes bytes = needed_bytes();
+  memory_ = lay_out_workspace(graph_, options_, flow_, bytes);
+  buckets_ = plan_buckets(graph_, layout_, flow_, bytes.nodes);
 }
 
 std::vector<CudaPlan::Join> CudaPlan::find_joins(const Operations& operations) const {
@@ -106,18 +108,9 @@ WorkspaceBytes CudaPlan::needed_bytes() const {
       node.scratch = std::max(node.scratch, op.scratch_bytes);
       node.saved = std::max(node.saved, op.saved_bytes);
       node.prepared = std::max(node.prepared, op.prepared_bytes);
+      node.left = std::max(node.left, op.left_bytes);
       node.backward_reads_inputs = std::max(node.backward_reads_inputs, op.backward_reads_inputs);
       node.backward_reads_output |= op.backward_reads_output;
-    }
-  }
-  return bytes;
-}
-
-std::vector<std::size_t> CudaPlan::left_bytes() const {
-  std::vector<std::size_t> bytes(graph_.nodes.size());
-  for (const auto& [samples, operations] : operations_) {
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      bytes[i] = std::max(bytes[i], operations.nodes[i].left_bytes);
     }
   }
   return bytes;
@@ -151,18 +144,20 @@ CudaPlan::CudaPass CudaPlan::pass(StreamHandle stream, const MicroBatch& batch, 
   return pass;
 }
 
-void CudaPlan::add_to(OpMemory& memory, const CudaPass& pass, std::size_t node) const {
-  memory.stream = pass.stream;
-  memory.padding = pass.padding;
-  memory.finish = pass.finish;
-  memory.prepared = block(pass.workspace, memory_.nodes[node].prepared);
-  if (pass.finish == nullptr) return;
-  memory.left = pass.workspace + buckets_offset() + buckets_.offsets[node];
-  if (joins_[node].reader >= 0) memory.more_grad_output = aside(joins_[node].input, pass.workspace);
+OpMemory CudaPlan::on_device(const NodeMemory<void>& memory, const CudaPass& pass, std::size_t node) const {
+  OpMemory view{memory};
+  view.stream = pass.stream;
+  view.padding = pass.padding;
+  view.finish = pass.finish;
+  view.prepared = block(pass.workspace, memory_.nodes[node].prepared);
+  if (pass.finish == nullptr) return view;
+  view.left = pass.workspace + buckets_offset() + buckets_.offsets[node];
+  if (joins_[node].reader >= 0) view.more_grad_output = aside(joins_[node].input, pass.workspace);
+  return view;
 }
 
 void CudaPlan::clear(const CudaPass& pass, float* first, std::size_t elements) {
-  fill_zeros(pass.stream, elements, first);
+  fill(pass.stream, first, 0.0F, elements);
 }
 
 void CudaPlan::add(const CudaPass& pass, std::size_t node, void* sum, const void* more) const {
@@ -186,7 +181,9 @@ void CudaPlan::prepare(StreamHandle stream, const float* parameters, std::byte* 
   CudaPass prepared = pass(stream, {.size = static_cast<std::uint32_t>(samples)}, parameters, workspace);
   prepared.padding = &padding;
   for (std::size_t i = 1; i < operations.nodes.size(); ++i) {
-    if (operations.nodes[i].prepare) operations.nodes[i].prepare(node_memory(prepared, i));
+    if (operations.nodes[i].prepare) {
+      operations.nodes[i].prepare(on_device(node_memory(prepared, i), prepared, i));
+    }
   }
   padding.run();
 }

@@ -67,9 +67,6 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   std::vector<Join> find_joins(const Operations& operations) const;
 
   // For the walk.
-  using Element = void;
-  using OpMemory = cuda::OpMemory;
-  using LossMemory = cuda::LossMemory;
   struct CudaPass : Pass {
     StreamHandle stream = nullptr;
     const Operations* operations = nullptr;
@@ -78,17 +75,19 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   };
   CudaPass pass(StreamHandle stream, const MicroBatch& batch, const float* parameters,
                 std::byte* workspace) const;
-  void add_to(OpMemory& memory, const CudaPass& pass, std::size_t node) const;
-  static void add_to(LossMemory& memory, const CudaPass& pass) { memory.stream = pass.stream; }
-  static void run_forward(const CudaPass& pass, std::size_t node, const OpMemory& memory) {
-    pass.operations->nodes[node].forward(memory);
+  /// The walk's view with the device's own members.
+  OpMemory on_device(const NodeMemory<void>& memory, const CudaPass& pass, std::size_t node) const;
+  void run_forward(const CudaPass& pass, std::size_t node, const NodeMemory<void>& memory) const {
+    pass.operations->nodes[node].forward(on_device(memory, pass, node));
   }
   /// Never called, as no operation is recomputable on GPUs.
-  static void recompute(const CudaPass& /*pass*/, std::size_t /*node*/, const OpMemory& /*memory*/) {}
-  static void run_backward(const CudaPass& pass, std::size_t node, const OpMemory& memory) {
-    pass.operations->nodes[node].backward(memory);
+  static void recompute(const CudaPass& /*pass*/, std::size_t /*node*/, const NodeMemory<void>& /*memory*/) {}
+  void run_backward(const CudaPass& pass, std::size_t node, const NodeMemory<void>& memory) const {
+    pass.operations->nodes[node].backward(on_device(memory, pass, node));
   }
-  static void run_loss(const CudaPass& pass, const LossMemory& memory) { pass.operations->loss.run(memory); }
+  static void run_loss(const CudaPass& pass, const LossTensors<void>& memory) {
+    pass.operations->loss.run({memory, pass.stream});
+  }
   static void clear(const CudaPass& pass, float* first, std::size_t elements);
   void add(const CudaPass& pass, std::size_t node, void* sum, const void* more) const;
   bool adds_later(std::size_t node, std::size_t input) const;
@@ -96,7 +95,6 @@ class CudaPlan : public GraphWalk<CudaPlan> {
 
   const Operations& operations_for(int samples) const;
   WorkspaceBytes needed_bytes() const;
-  std::vector<std::size_t> left_bytes() const;
   std::size_t buckets_offset() const;
   std::size_t value_bytes(std::size_t node, int samples) const;
 

@@ -20,22 +20,22 @@ std::size_t gradients_of(const GraphNode& node, const ArenaLayout& layout) {
 }  // namespace
 
 GradientBuckets plan_buckets(const Graph& graph, const ArenaLayout& layout, const GradientFlow& flow,
-                             const std::vector<std::size_t>& left) {
+                             const std::vector<NodeBytes>& nodes) {
   GradientBuckets buckets;
   buckets.offsets.resize(graph.nodes.size());
   buckets.ends.resize(graph.nodes.size());
   ScratchLayout memory;
   std::size_t gradients = 0;
-  std::size_t nodes = 0;
+  std::size_t count = 0;  // of nodes in the bucket
   for (std::size_t i = graph.nodes.size(); i-- > 1;) {
     if (!flow.needed[i] || graph.nodes[i].parameters.empty()) continue;
-    buckets.offsets[i] = memory.add(left[i]);
+    buckets.offsets[i] = memory.add(nodes[i].left);
     buckets.bytes = std::max(buckets.bytes, memory.bytes());
     gradients += gradients_of(graph.nodes[i], layout);
-    if (gradients < bucket_elements && ++nodes < GradientFinish::capacity) continue;
+    if (gradients < bucket_elements && ++count < GradientFinish::capacity) continue;
     buckets.ends[i] = true;
     memory = {};
-    gradients = nodes = 0;
+    gradients = count = 0;
   }
   return buckets;
 }

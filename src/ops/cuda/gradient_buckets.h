@@ -14,9 +14,9 @@ struct GradientBuckets {
 };
 
 /// Forms buckets of at least bucket_elements gradients, except for the last one: small networks have one
-/// bucket, and large networks need memory for one bucket and the largest layer only. `left`: bytes that each
-/// node leaves for the kernel. Offsets are multiples of 256.
+/// bucket, and large networks need memory for one bucket and the largest layer only. Places what each node
+/// leaves for the kernel, at multiples of 256.
 GradientBuckets plan_buckets(const Graph& graph, const ArenaLayout& layout, const GradientFlow& flow,
-                             const std::vector<std::size_t>& left);
+                             const std::vector<NodeBytes>& nodes);
 
 }  // namespace lockstep::cuda

@@ -12,7 +12,6 @@
 #include "lockstep/execution.h"
 #include "ops/plan_layout.h"
 #include "ops/thread_limits.h"
-#include "ops/traffic.h"
 #include "optim/arena_update.h"
 #include "train/step/leaf_runner.h"
 #include "train/step/step_table.h"

@@ -36,14 +36,10 @@ void expect_as_on_cpu(const OpCase& op_case, OpInputs values, Type type, const O
   expect_same(actual.grad_inputs[0], expected.grad_inputs[0], type, where + ", gradient");
 }
 
-OpCase pool_case(const std::string& name, Operation pool, Shape input, int height, int width) {
-  return simple_case(name, pool, input, {input.channels, height, width});
-}
-
 OpCase activation_of(Activation::Kind kind, Shape shape) {
   constexpr std::array names = {"Relu", "Relu6", "Silu", "Gelu"};
   const std::string name = names.at(static_cast<std::size_t>(kind));
-  OpCase op_case = simple_case(name + "Of" + std::to_string(shape.channels), Activation{kind}, shape, shape);
+  OpCase op_case = simple_case(name + "Of" + std::to_string(shape.channels), Activation{kind}, {shape});
   op_case.range = 9;
   return op_case;
 }
@@ -60,16 +56,16 @@ std::vector<OpCase> cases() {
   for (const int channels : {1, 7, 8, 9, 20, 64}) {
     const std::string number = std::to_string(channels);
     cases.push_back(
-        pool_case("Max" + number, MaxPool2d{.kernel = 3, .stride = 2, .padding = 1}, {channels, 9, 8}, 5, 4));
-    cases.push_back(pool_case("Avg" + number, AvgPool2d{.kernel = 2, .stride = 2}, {channels, 6, 4}, 3, 2));
-    cases.push_back(pool_case("Adaptive" + number, AdaptiveAvgPool2d{}, {channels, 7, 5}, 1, 1));
+        simple_case("Max" + number, MaxPool2d{.kernel = 3, .stride = 2, .padding = 1}, {{channels, 9, 8}}));
+    cases.push_back(simple_case("Avg" + number, AvgPool2d{.kernel = 2, .stride = 2}, {{channels, 6, 4}}));
+    cases.push_back(simple_case("Adaptive" + number, AdaptiveAvgPool2d{}, {{channels, 7, 5}}));
   }
-  cases.push_back(pool_case("MaxSixteen", MaxPool2d{.kernel = 16, .stride = 3}, {3, 22, 19}, 3, 2));
+  cases.push_back(simple_case("MaxSixteen", MaxPool2d{.kernel = 16, .stride = 3}, {{3, 22, 19}}));
   cases.push_back(
-      pool_case("MaxSeventeen", MaxPool2d{.kernel = 17, .stride = 2, .padding = 8}, {2, 18, 20}, 9, 10));
-  cases.push_back(pool_case("MaxSparse", MaxPool2d{.kernel = 2, .stride = 3}, {9, 8, 9}, 3, 3));
+      simple_case("MaxSeventeen", MaxPool2d{.kernel = 17, .stride = 2, .padding = 8}, {{2, 18, 20}}));
+  cases.push_back(simple_case("MaxSparse", MaxPool2d{.kernel = 2, .stride = 3}, {{9, 8, 9}}));
   cases.push_back(
-      pool_case("MaxOverlapping", MaxPool2d{.kernel = 5, .stride = 1, .padding = 2}, {10, 5, 6}, 5, 6));
+      simple_case("MaxOverlapping", MaxPool2d{.kernel = 5, .stride = 1, .padding = 2}, {{10, 5, 6}}));
   for (const Activation::Kind kind : kinds) {
     for (const Shape shape : {Shape{1, 3, 2}, {7, 2, 2}, {8, 1, 1}, {9, 4, 3}, {50, 1, 1}}) {
       cases.push_back(activation_of(kind, shape));
@@ -135,15 +131,15 @@ TEST(DropoutOnCuda, DropsWhatTheCpuDrops) {
   given.on_cuda.ids = reinterpret_cast<const std::uint64_t*>(ids_on_device.data());
   given.on_cuda.random = reinterpret_cast<const RandomKey*>(random_on_device.data());
   for (const Shape shape : {Shape{1, 1, 1}, {37, 1, 1}, {128, 1, 1}, {5, 3, 4}, {8, 2, 2}, {17, 1, 5}}) {
-    const OpCase op_case = simple_case("Dropout", Dropout{.p = 0.3}, shape, shape);
+    const OpCase op_case = simple_case("Dropout", Dropout{.p = 0.3}, {shape});
     const OpInputs values = random_inputs(op_case, static_cast<int>(ids.size()));
     for (const Type type : {Type::fp32, Type::bf16}) expect_as_on_cpu(op_case, values, type, given);
   }
 }
 
 TEST(InEvaluation, NothingIsDroppedOrSaved) {
-  for (const OpCase& op_case : {simple_case("Dropout", Dropout{.p = 0.5}, {5, 2, 3}, {5, 2, 3}),
-                                pool_case("Max", MaxPool2d{.kernel = 2, .stride = 2}, {3, 4, 4}, 2, 2)}) {
+  for (const OpCase& op_case : {simple_case("Dropout", Dropout{.p = 0.5}, {{5, 2, 3}}),
+                                simple_case("Max", MaxPool2d{.kernel = 2, .stride = 2}, {{3, 4, 4}})}) {
     const OpInputs values = random_inputs(op_case, 3);
     const cuda::Op op = cuda::plan_op({.node = op_case.node,
                                        .inputs = op_case.inputs,

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include "ops/cuda/run_cuda_loss.h"
-#include "ops/run_target_loss.h"
 
 namespace lockstep::test {
 namespace {

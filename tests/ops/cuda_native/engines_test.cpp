@@ -99,10 +99,7 @@ struct Counts {
 void try_engines(const cuda::CudnnTarget& target, const cuda::ConvProblem& problem, ConvDirection direction,
                  double tolerance, Counts& counts) {
   Values values = random_values_of(problem, direction);
-  const auto graph = direction == ConvDirection::forward ? conv_forward_graph(target, problem, false, false)
-                     : direction == ConvDirection::backward_data
-                         ? conv_backward_data_graph(target, problem)
-                         : conv_backward_weights_graph(target, problem);
+  const auto graph = conv_graph(target, problem, direction);
   const std::vector<std::byte> input = stored(values.input, problem.type),
                                weights = stored(values.weights, problem.type),
                                output = stored(values.output, problem.type);
@@ -132,8 +129,7 @@ void try_engines(const cuda::CudnnTarget& target, const cuda::ConvProblem& probl
     const double error = error_of(result.fetch(), expected, problem.type);
     if (error <= tolerance && result.end_intact() && workspace.end_intact()) continue;
     ++counts.wrong;
-    const char* const names[] = {"forward", "backward data", "backward weights"};
-    ADD_FAILURE() << names[static_cast<int>(direction)] << ": " << describe(problem) << "; after rows "
+    ADD_FAILURE() << name_of(direction) << ": " << describe(problem) << "; after rows "
                   << rows_of(problem).padding_after << ", columns " << columns_of(problem).padding_after
                   << "; " << graph->engines()[i].name << " [" << graph->engines()[i].notes << "] number " << i
                   << ": error " << error

@@ -42,30 +42,17 @@ constexpr Training trainings[] = {
 };
 
 struct Operation {
-  std::string name;
   ConvProblem problem;
-  std::function<std::unique_ptr<DnnOperation>(Dnn&)> plan;
-  std::function<std::unique_ptr<CudnnGraph>(const CudnnTarget&)> graph;
-};
+  ConvDirection direction;
+  bool bias = false, relu = false;
 
-void add_convolution(std::vector<Operation>& operations, const GraphNode& node, const ConvProblem& problem,
-                     bool is_first) {
-  const auto* conv = std::get_if<Conv2d>(&node.operation);
-  const bool bias = conv != nullptr ? conv->bias : std::get<Linear>(node.operation).bias;
-  const bool relu = node.epilogue.relu;
-  operations.push_back(
-      {describe_forward(problem, bias, relu), problem,
-       [=](Dnn& dnn) { return dnn.conv_forward(problem, bias, relu); },
-       [=](const CudnnTarget& target) { return conv_forward_graph(target, problem, bias, relu); }});
-  operations.push_back(
-      {describe_backward_weights(problem), problem,
-       [=](Dnn& dnn) { return dnn.conv_backward_weights(problem); },
-       [=](const CudnnTarget& target) { return conv_backward_weights_graph(target, problem); }});
-  if (is_first) return;  // the gradient of the images is not needed
-  operations.push_back(
-      {describe_backward_data(problem), problem, [=](Dnn& dnn) { return dnn.conv_backward_data(problem); },
-       [=](const CudnnTarget& target) { return conv_backward_data_graph(target, problem); }});
-}
+  std::string name() const { return describe(problem, direction, bias, relu); }
+  std::unique_ptr<DnnOperation> plan(Dnn& dnn) const {
+    return direction == ConvDirection::forward         ? dnn.conv_forward(problem, bias, relu)
+           : direction == ConvDirection::backward_data ? dnn.conv_backward_data(problem)
+                                                       : dnn.conv_backward_weights(problem);
+  }
+};
 
 std::vector<Operation> operations_of(const Training& training, Type type) {
   const auto network = make_model(training.model, training.input, training.classes);
@@ -75,7 +62,11 @@ std::vector<Operation> operations_of(const Training& training, Type type) {
     if (std::holds_alternative<Conv2d>(node.operation) || std::holds_alternative<Linear>(node.operation)) {
       const int input = node.inputs[0];
       const Shape shape = graph.nodes[static_cast<std::size_t>(input)].shape;
-      add_convolution(operations, node, conv_problem(node, shape, training.samples, type), input == 0);
+      const ConvProblem problem = conv_problem(node, shape, training.samples, type);
+      const bool bias = node.parameters.size() == 2;
+      operations.push_back({problem, ConvDirection::forward, bias, node.epilogue.relu});
+      operations.push_back({problem, ConvDirection::backward_weights});
+      if (input != 0) operations.push_back({problem, ConvDirection::backward_data});  // else not needed
     }
   }
   return operations;
@@ -93,9 +84,9 @@ class Planner {
  public:
   /// Whether there is a plan.
   bool plan(const Operation& operation) {
-    const auto known = built_.find(operation.name);
+    const auto known = built_.find(operation.name());
     if (known != built_.end()) return known->second;
-    return built_[operation.name] = make(operation);
+    return built_[operation.name()] = make(operation);
   }
   const std::vector<std::string>& gaps() const { return gaps_; }
 
@@ -104,27 +95,28 @@ class Planner {
     try {
       const auto plan = operation.plan(*dnn_);
       judge(operation, *plan);
-      EXPECT_LE(plan->workspace_bytes(), cudnn_workspace_limit) << operation.name;
-      EXPECT_FALSE(plan->description().empty()) << operation.name;
+      EXPECT_LE(plan->workspace_bytes(), cudnn_workspace_limit) << operation.name();
+      EXPECT_FALSE(plan->description().empty()) << operation.name();
       return true;
     } catch (const Error& error) {
-      gaps_.push_back(operation.name + ": " + error.what());
+      gaps_.push_back(operation.name() + ": " + error.what());
       return false;
     }
   }
 
   void judge(const Operation& operation, const DnnOperation& plan) {
     const std::string_view reason = reason_against(operation, plan);
-    fmt::print("  {}: {}, {} KB{}{}{}\n", operation.name, plan.description(), plan.workspace_bytes() >> 10,
+    fmt::print("  {}: {}, {} KB{}{}{}\n", operation.name(), plan.description(), plan.workspace_bytes() >> 10,
                plan.notes().empty() ? "" : ", ", plan.notes(),
                reason.empty() ? "" : fmt::format(" (no other: {})", reason));
     if (reason.empty()) return;
-    const auto graph = operation.graph(target_);
+    const auto graph =
+        conv_graph(target_, operation.problem, operation.direction, operation.bias, operation.relu);
     for (std::size_t i = 0; i < graph->engines().size(); ++i) {
       const std::string& other = graph->engines()[i].name;
       if (!graph->build(i)) continue;
       EXPECT_NE(reason_to_avoid(operation.problem, other, graph->workspace_bytes(i)), "")
-          << operation.name << ": " << plan.description() << ", " << reason << "; but there is " << other;
+          << operation.name() << ": " << plan.description() << ", " << reason << "; but there is " << other;
     }
   }
 
@@ -139,7 +131,7 @@ void print_row(Planner& planner, const Training& training, Type type) {
   std::set<std::string> distinct;
   const auto operations = operations_of(training, type);
   for (const Operation& operation : operations) {
-    distinct.insert(operation.name);
+    distinct.insert(operation.name());
     if (planner.plan(operation)) ++built;
   }
   fmt::print("{:14} {:7} {:5} {:11} {:9} {:6}\n", training.model, training.samples, name_of(type),

@@ -229,13 +229,7 @@ void backward_weights(const ProductLayer& layer, const NodeMemory<Bfloat16>& mem
 void backward(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory) {
   if (memory.grad_inputs[0] != nullptr) backward_data(layer, memory);
   backward_weights(layer, memory);
-  if (memory.grad_parameters[1] != nullptr) {
-    const Shape& output = layer.shapes.output;
-    layer.depthwise->bf16.bias_gradient(
-        {.groups = groups_of(memory.samples),
-         .grad = planes(memory.grad_output, nullptr, output, 0, 0, output.channels),
-         .grad_bias = memory.grad_parameters[1]});
-  }
+  sum_bias_gradient(layer.depthwise->bf16, memory, nullptr, layer.shapes.output);
 }
 
 /// Bytes of both packed operands.

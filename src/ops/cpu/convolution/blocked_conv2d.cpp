@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "ops/cpu/convolution/conv2d.h"
 #include "ops/cpu/convolution/conv_taps.h"
@@ -359,12 +358,7 @@ void backward(const BlockedConvLayer& layer, const OpMemory& memory) {
       }
     }
   }
-  if (memory.grad_parameters[1] != nullptr) {
-    layer.depthwise->bias_gradient({.groups = groups_of(memory.samples),
-                                    .grad = planes(memory.grad_output, masks_of(layer, memory),
-                                                   layer.shapes.output, 0, 0, layer.shapes.output.channels),
-                                    .grad_bias = memory.grad_parameters[1]});
-  }
+  sum_bias_gradient(*layer.depthwise, memory, masks_of(layer, memory), layer.shapes.output);
 }
 
 std::size_t pixel_floats(const BlockedGrids& grid) {
@@ -427,7 +421,7 @@ Op plan_blocked_conv2d(const OpRequest& request) {
   const std::size_t scratch_bytes = lay_out_scratch(layer, request.training);
   Op op = op_of(layer);
   op.scratch_bytes = scratch_bytes;
-  op.saved_bytes = mask_bytes(layer.relu, layer.shapes.output.size(), request.samples);
+  op.saved_bytes = layer.relu ? mask_bytes(layer.shapes.output.size(), request.samples) : 0;
   op.backward_reads_inputs = 1;
   return op;
 }

@@ -41,8 +41,7 @@ ConvGeometry geometry_of(const OpRequest& request, const Conv2d& options, int wi
           .out_channels = stored.channels,
           .out_height = stored.height * window,
           .out_width = stored.width * window,
-          .kernel_height = options.kernel,
-          .kernel_width = options.kernel,
+          .kernel = options.kernel,
           .stride = options.stride};
 }
 
@@ -191,7 +190,7 @@ Op plan_pooled_conv2d(const OpRequest& request) {
   const std::size_t scratch_bytes = lay_out_scratch(layer, groups_of(request.samples));
   Op op = op_of(layer);
   op.scratch_bytes = scratch_bytes;
-  op.saved_bytes = mask_bytes(layer.epilogue.relu, layer.mask_pixels, request.samples);
+  op.saved_bytes = layer.epilogue.relu ? mask_bytes(layer.mask_pixels, request.samples) : 0;
   op.backward_reads_inputs = 1;
   return op;
 }

@@ -32,10 +32,6 @@ Op plan_bf16_product_conv2d(const OpRequest& request);
 constexpr int pieces(int value, int max) { return (value + max - 1) / max; }
 constexpr int rounded_up(int value, int unit) { return pieces(value, unit) * unit; }
 
-/// Bytes of the bits that ReLU saves, [group][pixel]. 0: no ReLU.
-constexpr std::size_t mask_bytes(bool relu, std::size_t pixels, int samples) {
-  return relu ? pixels * static_cast<std::size_t>(groups_of(samples)) * sizeof(std::uint16_t) : 0;
-}
 /// Bits that ReLU saves; null: no ReLU.
 template <class Layer, class Element>
 std::uint16_t* masks_of(const Layer& layer, const NodeMemory<Element>& memory) {

@@ -99,15 +99,4 @@ PlacedPhase place(const TapGrids& grids, const ConvPhase& phase, const Shape& so
   return placed;
 }
 
-TapBounds bounds_of(const std::vector<ConvTap>& taps) {
-  TapBounds bounds{taps[0].row, taps[0].row, taps[0].column, taps[0].column};
-  for (const ConvTap& tap : taps) {
-    bounds.first_row = std::min(bounds.first_row, tap.row);
-    bounds.last_row = std::max(bounds.last_row, tap.row);
-    bounds.first_column = std::min(bounds.first_column, tap.column);
-    bounds.last_column = std::max(bounds.last_column, tap.column);
-  }
-  return bounds;
-}
-
 }  // namespace lockstep::cpu

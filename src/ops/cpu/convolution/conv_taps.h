@@ -6,6 +6,7 @@
 #include "lockstep/network.h"
 #include "lockstep/shape.h"
 #include "ops/cpu/convolution/kernels/blocked_conv.h"
+#include "ops/cpu/convolution/kernels/depthwise.h"
 #include "ops/cpu/op.h"
 
 namespace lockstep::cpu {
@@ -50,13 +51,6 @@ struct PlacedPhase {
 };
 PlacedPhase place(const TapGrids& grids, const ConvPhase& phase, const Shape& source, const Shape& target);
 
-/// Rows and columns that the taps span.
-struct TapBounds {
-  int first_row, last_row;
-  int first_column, last_column;
-};
-TapBounds bounds_of(const std::vector<ConvTap>& taps);
-
 /// Pixels of a channel.
 inline std::size_t plane_of(const Shape& shape) {
   return static_cast<std::size_t>(shape.height) * shape.width;
@@ -74,6 +68,16 @@ StoredPlanes<Element> planes(const Element* data, const std::uint16_t* masks, co
           .channels = count,
           .height = shape.height,
           .width = shape.width};
+}
+
+/// Computes the gradient of the bias if it has an address. `masks`: of the output's gradient; may be null.
+template <class Element>
+void sum_bias_gradient(const DepthwiseFunctions<Element>& kernels, const NodeMemory<Element>& memory,
+                       const std::uint16_t* masks, const Shape& output) {
+  if (memory.grad_parameters[1] == nullptr) return;
+  kernels.bias_gradient({.groups = groups_of(memory.samples),
+                         .grad = planes(memory.grad_output, masks, output, 0, 0, output.channels),
+                         .grad_bias = memory.grad_parameters[1]});
 }
 
 /// Pixels of the grids in an array with groups of `shape`, from `channel` on.

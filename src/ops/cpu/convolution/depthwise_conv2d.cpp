@@ -15,7 +15,8 @@ constexpr int band_limit = 2048;  // pixels
 /// Grids of target pixels in the form that the kernel takes.
 struct DepthwiseGrids {
   TapGrids grids;
-  TapBounds bounds = {};
+  int first_row = 0;  ///< of the taps
+  int first_column = 0;
   int band_rows = 0;
   int source_rows = 0;
   int source_columns = 0;
@@ -43,11 +44,13 @@ DepthwiseGrids depthwise_grids(TapGrids grids) {
   if (banded.grids.phases.empty()) {
     return banded;
   }
-  banded.bounds = bounds_of(banded.grids.taps);
+  const auto rows = std::ranges::minmax(banded.grids.taps, {}, &ConvTap::row);
+  const auto columns = std::ranges::minmax(banded.grids.taps, {}, &ConvTap::column);
+  banded.first_row = rows.min.row;
+  banded.first_column = columns.min.column;
   const int step = banded.grids.step;
-  const int tap_rows = banded.bounds.last_row - banded.bounds.first_row + 1;
-  banded.source_columns =
-      (banded.grids.columns - 1) * step + banded.bounds.last_column - banded.bounds.first_column + 1;
+  const int tap_rows = rows.max.row - rows.min.row + 1;
+  banded.source_columns = (banded.grids.columns - 1) * step + columns.max.column - columns.min.column + 1;
   const int fitting = (band_limit / banded.source_columns - tap_rows) / step + 1;
   banded.band_rows = std::clamp(fitting, 1, banded.grids.rows);
   banded.source_rows = (banded.band_rows - 1) * step + tap_rows;
@@ -88,8 +91,8 @@ DepthwiseConv<Element> task_of(const DepthwiseConvLayer<Element>& layer, const D
   task.weight = memory.parameters[0] + static_cast<std::size_t>(first) * task.filter;
   task.source_rows = grid.source_rows;
   task.source_columns = grid.source_columns;
-  task.first_row = grid.bounds.first_row;
-  task.first_column = grid.bounds.first_column;
+  task.first_row = grid.first_row;
+  task.first_column = grid.first_column;
   task.band_rows = grid.band_rows;
   task.target.rows = grid.grids.rows;
   task.target.columns = grid.grids.columns;
@@ -179,12 +182,7 @@ void backward(const DepthwiseConvLayer<Element>& layer, const NodeMemory<Element
     if (data) backward_data(layer, memory, channels);
     backward_weights(layer, memory, channels);
   }
-  if (memory.grad_parameters[1] != nullptr) {
-    layer.kernels->bias_gradient(
-        {.groups = groups,
-         .grad = planes(memory.grad_output, masks_of(layer, memory), output, 0, 0, output.channels),
-         .grad_bias = memory.grad_parameters[1]});
-  }
+  sum_bias_gradient(*layer.kernels, memory, masks_of(layer, memory), output);
 }
 
 std::size_t band_floats(const DepthwiseGrids& grid) {
@@ -215,7 +213,7 @@ Op plan_depthwise_conv2d(const OpRequest& request) {
     const std::size_t scratch_bytes = lay_out_scratch(request, layer);
     Op op = op_of<Element>(layer);
     op.scratch_bytes = scratch_bytes;
-    op.saved_bytes = mask_bytes(layer.relu, layer.shapes.output.size(), request.samples);
+    op.saved_bytes = layer.relu ? mask_bytes(layer.shapes.output.size(), request.samples) : 0;
     op.backward_reads_inputs = 1;
     return op;
   });

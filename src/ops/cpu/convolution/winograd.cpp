@@ -174,7 +174,7 @@ Op plan_winograd(const OpRequest& request) {
     const std::size_t scratch_bytes = lay_out_scratch(request, layer);
     Op op = op_of<Element>(layer);
     op.scratch_bytes = scratch_bytes;
-    op.saved_bytes = mask_bytes(layer.relu, request.node.shape.size(), request.samples);
+    op.saved_bytes = layer.relu ? mask_bytes(request.node.shape.size(), request.samples) : 0;
     op.backward_reads_inputs = 1;
     return op;
   });

@@ -6,11 +6,8 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-void widen(std::size_t count, const Bfloat16* from, float* to) {
-  for (std::size_t i = 0; i < pixels(count); i += width) store(load(from + i), to + i);
-}
-
-void round(std::size_t count, const float* from, Bfloat16* to) {
+template <class From, class To>
+void convert(std::size_t count, const From* from, To* to) {
   for (std::size_t i = 0; i < pixels(count); i += width) store(load(from + i), to + i);
 }
 
@@ -25,6 +22,7 @@ void round_floats(std::size_t count, const float* from, float* to) {
 
 }  // namespace
 
-const ConversionKernels conversion_kernels{.widen = widen, .round = round, .round_floats = round_floats};
+const ConversionKernels conversion_kernels{
+    .widen = convert<Bfloat16, float>, .round = convert<float, Bfloat16>, .round_floats = round_floats};
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -25,7 +25,8 @@ void summarize(const float* logits, int classes, int part, float* grad, Summary&
   }
   Vector sum = hn::Zero(floats);
   for (int c = 0; c < classes; ++c) {
-    const Vector e = exponential(hn::Sub(hn::Load(floats, logits + pixels(c) + part), largest));
+    const Vector z = hn::Load(floats, logits + pixels(c) + part);
+    const Vector e = exponential<VectorArithmetic>(hn::Sub(z, largest));
     sum = hn::Add(sum, e);
     if (grad != nullptr) {
       hn::Store(e, floats, grad + pixels(c) + part);

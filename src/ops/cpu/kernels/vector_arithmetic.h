@@ -33,6 +33,4 @@ struct VectorArithmetic {
   }
 };
 
-HWY_INLINE Vector exponential(Vector x) { return lockstep::exponential<VectorArithmetic>(x); }
-
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

@@ -14,7 +14,7 @@ namespace {
 /// A convolution planned for a number of samples. Offsets are in bytes.
 struct ConvolutionLayer {
   ConvProblem problem;
-  WeightShape shape;
+  WeightForms forms{};
   bool in_arena = false;  ///< whether the library uses weights, bias and the weights' gradient in the arena
   PoolEpilogue pool;
   ColumnSum output_sum;
@@ -46,7 +46,7 @@ std::size_t output_elements(const ConvProblem& problem) {
 }
 
 void prepare(const ConvolutionLayer& conv, const OpMemory& memory) {
-  memory.padding->add({.forms = weight_forms(conv.problem, conv.shape),
+  memory.padding->add({.forms = conv.forms,
                        .weight = memory.parameters[0],
                        .bias = conv.bias ? memory.parameters[1] : nullptr,
                        .padded = memory.prepared,
@@ -112,13 +112,12 @@ void backward(const ConvolutionLayer& conv, const OpMemory& memory) {
   conv.backward_weights->run(memory.stream, std::array{writable(memory.inputs[0]), grad, grad_weights},
                              library);
   if (!conv.in_arena) {
-    memory.finish->add(
-        Unpadding{weight_forms(conv.problem, conv.shape), grad_weights, memory.grad_parameters[0]});
+    memory.finish->add(Unpadding{conv.forms, grad_weights, memory.grad_parameters[0]});
   }
   if (conv.bias) {
     ColumnSum sum = conv.output_sum;
     if (!conv.sums_bias) sum.pixels = 0;
-    memory.finish->add(ChunkAddition{sum, conv.shape.out_channels,
+    memory.finish->add(ChunkAddition{sum, static_cast<int>(conv.forms.out_channels),
                                      reinterpret_cast<const float*>(memory.left + conv.chunks),
                                      memory.grad_parameters[1]});
   }
@@ -130,11 +129,11 @@ ConvolutionLayer layer_of(const OpRequest& request, int groups, bool bias) {
   conv.problem = conv_problem(node, request.inputs[0], request.samples, request.type);
   const Shape& input = request.inputs[0];
   const bool linear = std::holds_alternative<Linear>(node.operation);
-  conv.shape = {.out_channels = node.shape.channels,
-                .in_channels = input.channels,
-                .groups = groups,
-                .pixels = linear ? input.height * input.width : 1};
-  conv.in_arena = same_forms(conv.problem, conv.shape);
+  conv.forms = weight_forms(conv.problem, {.out_channels = node.shape.channels,
+                                           .in_channels = input.channels,
+                                           .groups = groups,
+                                           .pixels = linear ? input.height * input.width : 1});
+  conv.in_arena = same_forms(conv.forms, request.type);
   conv.bias = bias;
   conv.sums_bias = bias && !node.zero_bias_gradient;
   conv.relu = node.epilogue.relu;

@@ -314,10 +314,6 @@ void with_kernel(const ConvProblem& problem, const Run& run) {
   });
 }
 
-std::size_t packs_in(const PackedImages& images, int samples) {
-  return static_cast<std::size_t>(samples) * images.height * images.width * images.packs;
-}
-
 /// Arranges the weights in the workspace, and returns them.
 template <class T>
 const Pack<float>* arrange_weights(StreamHandle stream, const ConvProblem& problem, const void* weight,
@@ -334,7 +330,7 @@ const Pack<float>* arrange_weights(StreamHandle stream, const ConvProblem& probl
 template <class T, class Conv>
 void run(StreamHandle stream, int samples, DepthwiseForward<T, Conv> work) {
   work.strips = work.conv.strips(work.length);
-  for_each(stream, packs_in(work.strips, samples), work);
+  for_each(stream, work.strips.count(samples), work);
 }
 
 template <class T, class Conv>
@@ -406,7 +402,7 @@ void run_backward_data(StreamHandle stream, const ConvProblem& problem, std::spa
     }
     if constexpr (!Conv::has_stride_1) {
       if (opposite) return;
-      for_each(stream, packs_in(conv.input, problem.samples),
+      for_each(stream, conv.input.count(problem.samples),
                DepthwiseBackwardData<T, Conv>{conv, grad_output, weights, grad_input});
     }
   });

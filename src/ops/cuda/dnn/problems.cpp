@@ -52,6 +52,18 @@ std::string name_of(Type type) {
   return "?";
 }
 
+std::string name_of(ConvDirection direction) {
+  switch (direction) {
+    case ConvDirection::forward:
+      return "forward";
+    case ConvDirection::backward_data:
+      return "backward data";
+    case ConvDirection::backward_weights:
+      return "backward weights";
+  }
+  return "?";
+}
+
 std::string describe(const ConvProblem& p) {
   std::string text =
       fmt::format("{} {}x{}x{}x{} -> {}x{}x{}, kernel {}", name_of(p.type), p.samples, p.in_height,
@@ -63,17 +75,9 @@ std::string describe(const ConvProblem& p) {
   return text;
 }
 
-std::string describe_forward(const ConvProblem& problem, bool bias, bool relu) {
-  return fmt::format("convolution forward{}{}: {}", bias ? " + bias" : "", relu ? " + relu" : "",
-                     describe(problem));
-}
-
-std::string describe_backward_data(const ConvProblem& problem) {
-  return "convolution backward data: " + describe(problem);
-}
-
-std::string describe_backward_weights(const ConvProblem& problem) {
-  return "convolution backward weights: " + describe(problem);
+std::string describe(const ConvProblem& problem, ConvDirection direction, bool bias, bool relu) {
+  return fmt::format("convolution {}{}{}: {}", name_of(direction), bias ? " + bias" : "",
+                     relu ? " + relu" : "", describe(problem));
 }
 
 bool is_wrong(const ConvProblem& problem, ConvDirection direction, std::string_view engine, bool fft) {

@@ -31,12 +31,13 @@ ConvExtent columns_of(const ConvProblem& problem);
 /// Unique description for messages, tables and plan files: "bf16 128x26x26x8 -> 24x24x24, kernel 3" (samples,
 /// rows, columns, channels).
 std::string describe(const ConvProblem& problem);
-/// Unique descriptions of the operations of Dnn on a problem: "convolution forward + bias: " and the above.
-std::string describe_forward(const ConvProblem& problem, bool bias, bool relu);
-std::string describe_backward_data(const ConvProblem& problem);
-std::string describe_backward_weights(const ConvProblem& problem);
 
 enum class ConvDirection { forward, backward_data, backward_weights };
+
+/// Unique description of an operation of Dnn on a problem: "convolution forward + bias: " and the above. Bias
+/// and ReLU: forward only.
+std::string describe(const ConvProblem& problem, ConvDirection direction, bool bias = false,
+                     bool relu = false);
 
 /// Whether an engine of cuDNN gives wrong results for a problem, by its name ("eng41_k2=4") and whether it
 /// computes by FFT. Source: all engines of cuDNN 9.19 on an H200 beside the definition of a convolution
@@ -49,5 +50,6 @@ std::string_view reason_to_avoid(const ConvProblem& problem, std::string_view en
                                  std::size_t workspace_bytes);
 
 std::string name_of(Type type);
+std::string name_of(ConvDirection direction);
 
 }  // namespace lockstep::cuda

@@ -146,20 +146,11 @@ struct MeasureChunks {
   }
 };
 
-/// Merges the chunks of the channels that a row processes next. The first row of each group stores the
-/// statistics.
-struct MergeMoments {
-  using Sum = Moments<1>;
+/// Reads the chunks of the channels that a row processes next.
+struct ChunksOfChannels {
   static constexpr unsigned ahead = 4;
-  struct Result {
-    float mean, scale, bias;
-  };
   Tiles tiles;
   const ChunkPair* chunks;
-  float eps;
-  const float* weight;
-  const float* bias;
-  Statistics statistics;
 
   LOCKSTEP_HD unsigned lanes() const { return tiles.lanes * channel_unit; }
   LOCKSTEP_HD Tiles::ChannelPlace place(std::size_t row, unsigned lane) const {
@@ -169,6 +160,19 @@ struct MergeMoments {
   LOCKSTEP_HD ChunkPair load(const Tiles::ChannelPlace& at, std::size_t k) const {
     return chunks[k * tiles.channels() + at.channel];
   }
+};
+
+/// Merges the chunks of each channel. The first row of each group stores the statistics.
+struct MergeMoments : ChunksOfChannels {
+  using Sum = Moments<1>;
+  struct Result {
+    float mean, scale, bias;
+  };
+  float eps;
+  const float* weight;
+  const float* bias;
+  Statistics statistics;
+
   LOCKSTEP_HD Sum term(const Tiles::ChannelPlace& /*at*/, std::size_t k, const ChunkPair& chunk) const {
     return {static_cast<float>(tiles.size_of_chunk(static_cast<Index>(k))), {chunk.first}, {chunk.second}};
   }
@@ -337,17 +341,13 @@ struct SumGradients {
   }
 };
 
-/// Adds the chunks of the channels that a row processes next. The first row of each group stores the
-/// parameters' gradients.
-struct MergeGradients {
+/// Adds the chunks of each channel. The first row of each group stores the parameters' gradients.
+struct MergeGradients : ChunksOfChannels {
   using Sum = SumPair<double>;
-  static constexpr unsigned ahead = 4;
   /// The input's gradient is (grad + shift + (x - mean) * slope) * scale.
   struct Result {
     float mean, scale, bias, slope, shift;
   };
-  Tiles tiles;
-  const ChunkPair* chunks;
   Index network_channels;
   float samples;
   const float* weight;
@@ -358,14 +358,6 @@ struct MergeGradients {
   float* grad_mean;
   float* grad_variance;
 
-  LOCKSTEP_HD unsigned lanes() const { return tiles.lanes * channel_unit; }
-  LOCKSTEP_HD Tiles::ChannelPlace place(std::size_t row, unsigned lane) const {
-    return tiles.channel_place(row, lane);
-  }
-  LOCKSTEP_HD std::size_t terms(const Tiles::ChannelPlace& at) const { return at.chunks; }
-  LOCKSTEP_HD ChunkPair load(const Tiles::ChannelPlace& at, std::size_t k) const {
-    return chunks[k * tiles.channels() + at.channel];
-  }
   LOCKSTEP_HD Sum term(const Tiles::ChannelPlace& /*at*/, std::size_t /*k*/, const ChunkPair& chunk) const {
     return {static_cast<double>(chunk.first), static_cast<double>(chunk.second)};
   }
@@ -453,7 +445,7 @@ void batch_norm_forward(StreamHandle stream, const NormForward& norm) {
     for_each_row(stream, tiles.rows(), MeasureChunks<T>{tiles, input, chunks});
     for_each_row(
         stream, tiles.rows(),
-        MergeMoments{tiles, chunks, norm.eps, norm.weight, norm.bias, statistics_of(norm)},
+        MergeMoments{{tiles, chunks}, norm.eps, norm.weight, norm.bias, statistics_of(norm)},
         NormalizeChunk<T>{tiles, norm.clamp, input, packs_at<T>(norm.residual), packs_at<T>(norm.output)});
   });
 }
@@ -473,9 +465,16 @@ void batch_norm_backward(StreamHandle stream, const NormBackward& norm) {
     // The residual's gradient is the gradient before the activation.
     const GradientSource<T> stored_source{source.input, grad_residual, nullptr, nullptr, false, {}};
     for_each_row(stream, norm.grad_input != nullptr ? tiles.rows() : tiles.groups,
-                 MergeGradients{tiles, chunks, static_cast<Index>(norm.channels),
-                                static_cast<float>(norm.samples), norm.weight, norm.bias, statistics_of(norm),
-                                norm.grad_weight, norm.grad_bias, norm.grad_mean, norm.grad_variance},
+                 MergeGradients{{tiles, chunks},
+                                static_cast<Index>(norm.channels),
+                                static_cast<float>(norm.samples),
+                                norm.weight,
+                                norm.bias,
+                                statistics_of(norm),
+                                norm.grad_weight,
+                                norm.grad_bias,
+                                norm.grad_mean,
+                                norm.grad_variance},
                  DifferentiateChunk<T>{tiles, grad_residual != nullptr ? stored_source : source,
                                        packs_at<T>(norm.grad_input)});
   });

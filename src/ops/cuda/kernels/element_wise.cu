@@ -93,11 +93,6 @@ void with_function(Activation::Kind kind, const Run& run) {
   }
 }
 
-struct Zeros {
-  float* values;
-  LOCKSTEP_HD void operator()(std::size_t i) const { values[i] = 0.0F; }
-};
-
 }  // namespace
 
 void add(StreamHandle stream, Type type, std::size_t packs, const void* a, const void* b, void* sum) {
@@ -144,10 +139,6 @@ void activate_backward(StreamHandle stream, Type type, Activation::Kind kind, st
                                                        packs_at<T>(grad_input)});
     });
   });
-}
-
-void fill_zeros(StreamHandle stream, std::size_t count, float* values) {
-  for_each(stream, count, Zeros{values});
 }
 
 }  // namespace lockstep::cuda

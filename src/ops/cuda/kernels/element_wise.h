@@ -35,6 +35,4 @@ void activate(StreamHandle stream, Type type, Activation::Kind kind, std::size_t
 void activate_backward(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs,
                        const void* input_or_output, const void* grad_output, void* grad_input);
 
-void fill_zeros(StreamHandle stream, std::size_t count, float* values);
-
 }  // namespace lockstep::cuda

@@ -1,7 +1,7 @@
 #include "ops/cuda/kernels/epilogue.h"
 
-#include "core/bfloat16.h"
 #include "device/cuda/native/launch.h"
+#include "ops/cuda/kernels/pack.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -31,11 +31,8 @@ struct ApplyEpilogue {
 
 void run_epilogue(StreamHandle stream, const LateEpilogue& epilogue) {
   const std::size_t count = epilogue.pixels * epilogue.channels;
-  if (epilogue.type == Type::bf16) {
-    for_each(stream, count, ApplyEpilogue<Bfloat16>(epilogue));
-  } else {
-    for_each(stream, count, ApplyEpilogue<float>(epilogue));
-  }
+  with_stored(epilogue.type,
+              [&](auto stored) { for_each(stream, count, ApplyEpilogue<decltype(stored)>(epilogue)); });
 }
 
 }  // namespace lockstep::cuda

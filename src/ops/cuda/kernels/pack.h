@@ -76,6 +76,8 @@ struct PackedImages {
     const unsigned line = at.sample * height + static_cast<unsigned>(row);
     return (line * width + static_cast<unsigned>(column)) * packs + at.pack;
   }
+  /// Number of packs of all samples.
+  std::size_t count(int samples) const { return static_cast<std::size_t>(samples) * height * width * packs; }
 };
 
 /// `channels`: padded.

@@ -21,16 +21,8 @@ struct Pool {
   PackedImages output;
 };
 
-std::size_t packs_of_inputs(const PoolTask& task) {
-  const std::size_t lines =
-      static_cast<std::size_t>(task.samples) * static_cast<std::size_t>(task.windows.rows.size);
-  return packs_of(lines * static_cast<std::size_t>(task.windows.columns.size), task.channels);
-}
-std::size_t packs_of_outputs(const PoolTask& task) {
-  const std::size_t lines =
-      static_cast<std::size_t>(task.samples) * static_cast<std::size_t>(task.windows.rows.outputs);
-  return packs_of(lines * static_cast<std::size_t>(task.windows.columns.outputs), task.channels);
-}
+std::size_t packs_of_inputs(const PoolTask& task) { return Pool(task).input.count(task.samples); }
+std::size_t packs_of_outputs(const PoolTask& task) { return Pool(task).output.count(task.samples); }
 
 /// Factor of each pixel in an average.
 LOCKSTEP_HD float share_of(const PoolRange& rows, const PoolRange& columns) {

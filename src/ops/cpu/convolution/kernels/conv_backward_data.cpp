@@ -13,7 +13,7 @@ struct KernelRows {
 KernelRows kernel_rows(const ConvGeometry& g, int row) {
   int first = larger(0, row - (g.out_height - 1) * g.stride);
   first += (row - first) % g.stride;
-  return {first, smaller(g.kernel_height - 1, row)};
+  return {first, smaller(g.kernel - 1, row)};
 }
 
 /// One row of the padded input's gradient, for all channels and one part of the images.
@@ -43,7 +43,7 @@ HWY_NOINLINE void tile(const RowTask& task, int channel, int column) {
   constexpr int together = many_registers && KW > 1 && CB > 1 ? 2 : 1;
   const ConvGeometry& g = task.geometry;
   const KernelRows rows = kernel_rows(g, task.row);
-  const std::size_t kernel = static_cast<std::size_t>(g.kernel_height) * KW;
+  const std::size_t kernel = static_cast<std::size_t>(g.kernel) * KW;
   const std::size_t row_floats = pixels(g.out_width);
   float* target = task.data + channel * task.plane + pixels(column) * ST;
   Vector sum[CB][columns];
@@ -99,10 +99,10 @@ void scatter_row(const RowTask& task) {
     for (int o = 0; o < g.out_channels; ++o) {
       const std::size_t filter = static_cast<std::size_t>(o) * g.in_channels + c;
       for (int kh = rows.first; kh <= rows.last; kh += g.stride) {
-        const float* weight = task.weight + (filter * g.kernel_height + kh) * g.kernel_width;
+        const float* weight = task.weight + (filter * g.kernel + kh) * g.kernel;
         const float* grad = task.grad_output + row_floats * (static_cast<std::size_t>(o) * g.out_height +
                                                              (task.row - kh) / g.stride);
-        for (int kw = 0; kw < g.kernel_width; ++kw) {
+        for (int kw = 0; kw < g.kernel; ++kw) {
           const Vector factor = hn::Set(floats, weight[kw]);
           float* target = task.data + c * task.plane + pixels(kw);
           for (int q = 0; q < g.out_width; ++q, target += pixels(g.stride)) {
@@ -154,7 +154,7 @@ Row row_function(const ConvGeometry& g) {
   if (g.stride > 2) {
     return scatter_row;
   }
-  switch (g.kernel_width) {
+  switch (g.kernel) {
     case 1:
       return two ? row<1, 2> : row<1, 1>;
     case 2:

@@ -69,14 +69,14 @@ struct Pass {
   std::size_t sums_plane;
 };
 
-/// Adds a band to the sums of all taps of a pass for OB output channels. Processes R kernel rows (for 1 x 1
-/// kernels: R channels) at once, and single ones at the end.
+/// Adds a band to the sums of all taps of a pass for OB output channels. Processes R kernel rows at once, a
+/// divisor of their number; of 1 x 1 kernels R channels, and single ones at the end.
 template <int KW, int ST, int R, int OB>
 void taps(const ConvGeometry& g, const Band& band, const Pass& pass) {
   const std::size_t plane = pixels(g.in_width) * g.in_height;
   const std::size_t row_floats = pixels(g.in_width);
-  const bool whole_channels = KW == 1 && g.kernel_height == 1;
-  const int rows = whole_channels ? pass.channels : g.kernel_height;
+  constexpr bool whole_channels = KW == 1;
+  const int rows = whole_channels ? pass.channels : g.kernel;
   const int channels = whole_channels ? 1 : pass.channels;
   const std::size_t input_step = whole_channels ? plane : row_floats;
   float* sums = pass.sums;
@@ -86,7 +86,7 @@ void taps(const ConvGeometry& g, const Band& band, const Pass& pass) {
     for (; r + R <= rows; r += R, sums += pixels(R * KW)) {
       tile<KW, ST, R, OB>(g, band, input + input_step * r, input_step, sums, pass.sums_plane);
     }
-    if constexpr (R > 1) {
+    if constexpr (whole_channels) {
       for (; r < rows; ++r, sums += pixels(KW)) {
         tile<KW, ST, 1, OB>(g, band, input + input_step * r, input_step, sums, pass.sums_plane);
       }
@@ -100,9 +100,9 @@ void single_taps(const ConvGeometry& g, const Band& band, const Pass& pass) {
   const std::size_t row_floats = pixels(g.in_width);
   float* sums = pass.sums;
   for (int c = 0; c < pass.channels; ++c) {
-    for (int kh = 0; kh < g.kernel_height; ++kh) {
+    for (int kh = 0; kh < g.kernel; ++kh) {
       const int row = (pass.first_channel + c) * g.in_height + kh;
-      for (int kw = 0; kw < g.kernel_width; ++kw, sums += lanes) {
+      for (int kw = 0; kw < g.kernel; ++kw, sums += lanes) {
         tile<1, 0, 1, OB>(g, band, band.input + row_floats * row + pixels(kw), 0, sums, pass.sums_plane);
       }
     }
@@ -128,14 +128,13 @@ Choice choice(int stride) {
 /// Chooses blocks that fill the registers.
 Choice choose(const ConvGeometry& g) {
   constexpr bool many = many_registers;
-  switch (g.kernel_width) {
+  switch (g.kernel) {
     case 1:
       return choice < 1, many ? 4 : 3, many ? 6 : 4 > (g.stride);
     case 2:
       return choice < 2, many ? 2 : 1, 6 > (g.stride);
     case 3:
-      return many && g.kernel_height % 3 == 0 ? choice < 3, many ? 3 : 1, 3 > (g.stride) : choice < 3, 1,
-             many ? 8 : 4 > (g.stride);
+      return choice < 3, many ? 3 : 1, many ? 3 : 4 > (g.stride);
     case 5:
       return choice < 5, 1, many ? 5 : 2 > (g.stride);
     case 7:
@@ -145,7 +144,7 @@ Choice choose(const ConvGeometry& g) {
   }
 }
 
-int kernel_size(const ConvGeometry& g) { return g.kernel_height * g.kernel_width; }
+int kernel_size(const ConvGeometry& g) { return g.kernel * g.kernel; }
 
 int channels_per_pass(const ConvGeometry& g) {
   const std::size_t one = pixels(static_cast<std::size_t>(kernel_size(g)) * max_channels);

@@ -24,9 +24,9 @@ struct Target {
 template <int KW, int ST, int OB, int P>
 HWY_NOINLINE void tile(const ConvGeometry& g, const float* input, const float* weight, const float* bias,
                        Target target) {
-  const int columns = KW != 0 ? KW : g.kernel_width;
+  const int columns = KW != 0 ? KW : g.kernel;
   const std::size_t step = pixels(ST != 0 ? ST : g.stride);
-  const std::size_t filter = static_cast<std::size_t>(g.in_channels) * g.kernel_height * columns;
+  const std::size_t filter = static_cast<std::size_t>(g.in_channels) * g.kernel * columns;
   const std::size_t row_floats = pixels(g.in_width);
   const std::size_t plane = row_floats * g.in_height;
   Vector sum[OB][P];
@@ -34,7 +34,7 @@ HWY_NOINLINE void tile(const ConvGeometry& g, const float* input, const float* w
     LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { sum[o][p] = hn::Set(floats, bias[o]); }
   }
   const int channels = g.in_channels;
-  const int kernel_rows = g.kernel_height;
+  const int kernel_rows = g.kernel;
   const auto add_column = [&](const float* x, const float* w) HWY_ATTR {
     // Registers hold the sums and either the pixels or the weights, whichever are fewer.
     if constexpr (P > OB && !many_registers) {
@@ -77,7 +77,7 @@ HWY_NOINLINE void tile(const ConvGeometry& g, const float* input, const float* w
 template <int KW, int ST, int OB, int P>
 void channels_of_tile(const ConvGeometry& g, int channels, const float* input, const float* weight,
                       const float* bias, Target target) {
-  const std::size_t filter = static_cast<std::size_t>(g.in_channels) * g.kernel_height * g.kernel_width;
+  const std::size_t filter = static_cast<std::size_t>(g.in_channels) * g.kernel * g.kernel;
   const auto advance = [&](int block) {
     weight += filter * block;
     bias += block;
@@ -131,7 +131,7 @@ Row row_function(const ConvGeometry& g) {
   if (g.stride > 2) {
     return row<0, 0>;
   }
-  switch (g.kernel_width) {
+  switch (g.kernel) {
     case 1:
       return two ? row<1, 2> : row<1, 1>;
     case 2:
@@ -195,7 +195,7 @@ void pool_region(const ConvForward& task, const Region& region) {
 /// Computes one region into the scratch rows.
 void compute_region(const ConvForward& task, Row function, const Region& region) {
   const ConvGeometry& g = task.geometry;
-  const std::size_t filter = static_cast<std::size_t>(g.in_channels) * g.kernel_height * g.kernel_width;
+  const std::size_t filter = static_cast<std::size_t>(g.in_channels) * g.kernel * g.kernel;
   const float* weight = task.weight + filter * region.channel;
   const float* bias = task.bias + region.channel;
   const std::size_t row_floats = pixels(region.columns);

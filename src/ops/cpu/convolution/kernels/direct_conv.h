@@ -35,8 +35,7 @@ struct ConvGeometry {
   int out_channels;
   int out_height;  ///< before pooling, without rows and columns that pooling drops
   int out_width;
-  int kernel_height;
-  int kernel_width;
+  int kernel;  ///< its rows and columns
   int stride;
 };
 

@@ -107,10 +107,7 @@ class Cudnn final : public Dnn {
         used_({}, target_->name()) {}
 
   std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
-    const std::string what = describe_forward(problem, bias, relu);
-    const bool fused = bias || relu;
-    auto chosen = choose(
-        what, problem, [&] { return conv_forward_graph(*target_, problem, bias, relu); }, fused);
+    auto chosen = choose(problem, ConvDirection::forward, bias, relu);
     if (chosen != nullptr) return std::make_unique<CudnnOperation>(std::move(chosen));
     return std::make_unique<FinishedOperation>(
         conv_forward(problem, false, false),
@@ -122,9 +119,7 @@ class Cudnn final : public Dnn {
   }
 
   std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
-    auto operation = std::make_unique<CudnnOperation>(choose(describe_backward_data(problem), problem, [&] {
-      return conv_backward_data_graph(*target_, problem);
-    }));
+    auto operation = std::make_unique<CudnnOperation>(choose(problem, ConvDirection::backward_data));
     if (rows_of(problem).size == problem.in_height && columns_of(problem).size == problem.in_width)
       return operation;
     const std::size_t elements = volume(problem.in_height, problem.in_width, problem.in_channels) *
@@ -133,29 +128,27 @@ class Cudnn final : public Dnn {
   }
 
   std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {
-    return std::make_unique<CudnnOperation>(choose(describe_backward_weights(problem), problem, [&] {
-      return conv_backward_weights_graph(*target_, problem);
-    }));
+    return std::make_unique<CudnnOperation>(choose(problem, ConvDirection::backward_weights));
   }
 
   std::string engines() const override { return used_.text(); }
 
  private:
-  /// Engine for the operation `what` on a problem: known, from the file, or chosen now. If there is none,
-  /// returns null if has_another_way, else throws Error(resource).
-  template <class MakeGraph>
-  std::shared_ptr<const Chosen> choose(const std::string& what, const ConvProblem& problem,
-                                       const MakeGraph& make_graph, bool has_another_way = false) {
+  /// Engine for an operation on a problem: known, from the file, or chosen now. If there is none, returns
+  /// null with bias or ReLU, which a kernel can add, else throws Error(resource).
+  std::shared_ptr<const Chosen> choose(const ConvProblem& problem, ConvDirection direction, bool bias = false,
+                                       bool relu = false) {
+    const std::string what = describe(problem, direction, bias, relu);
     auto& known = chosen_[what];
     if (known != nullptr) return known;
     auto chosen = std::make_shared<Chosen>();
     chosen->what = what;
     chosen->target = target_;
-    chosen->graph = make_graph();
+    chosen->graph = conv_graph(*target_, problem, direction, bias, relu);
     if (use_file(what, *chosen) || use_fastest(what, *chosen) || use_first(what, problem, *chosen)) {
       return known = std::move(chosen);
     }
-    if (has_another_way) return nullptr;
+    if (bias || relu) return nullptr;
     throw Error(Category::resource, fmt::format("{} has no deterministic engine for {} ({})", target_->name(),
                                                 what, chosen->graph->refusal()));
   }

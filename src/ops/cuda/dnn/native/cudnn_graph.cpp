@@ -15,7 +15,6 @@
 #include "lockstep/error.h"
 #include "ops/cuda/dnn/cudnn.h"
 #include "ops/cuda/dnn/native/cudnn_target.h"
-#include "ops/cuda/dnn/problems.h"
 
 // Library in which the frontend looks up functions.
 void* cudnn_frontend::cudnn_dlhandle = nullptr;
@@ -133,18 +132,14 @@ struct OpenGraph : fe::graph::Graph {
   bool is_wanted(std::int64_t i) { return plans.check_support_at_index(i).is_good(); }
 };
 
-std::string describe_graph(const ConvProblem& problem, ConvDirection direction) {
-  const char* const what = direction == ConvDirection::forward         ? "forward"
-                           : direction == ConvDirection::backward_data ? "backward data"
-                                                                       : "backward weights";
-  return fmt::format("convolution {} of {}", what, describe(problem));
-}
-
 /// Tensors are NHWC in memory, with extents in the order NCHW, and numbered in the order of creation.
 class GraphImpl final : public CudnnGraph {
  public:
   GraphImpl(const CudnnTarget& target, const ConvProblem& problem, ConvDirection direction)
-      : target_(target), problem_(problem), direction_(direction), what_(describe_graph(problem, direction)) {
+      : target_(target),
+        problem_(problem),
+        direction_(direction),
+        what_(fmt::format("convolution {} of {}", name_of(direction), describe(problem))) {
     graph_.set_io_data_type(storage_of(type_))
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
@@ -315,43 +310,32 @@ CudnnTarget::CudnnTarget(const std::filesystem::path& device_properties) {
 
 CudnnTarget::~CudnnTarget() = default;
 
-std::unique_ptr<CudnnGraph> conv_forward_graph(const CudnnTarget& target, const ConvProblem& problem,
-                                               bool bias, bool relu) {
-  auto impl = std::make_unique<GraphImpl>(target, problem, ConvDirection::forward);
+std::unique_ptr<CudnnGraph> conv_graph(const CudnnTarget& target, const ConvProblem& problem,
+                                       ConvDirection direction, bool bias, bool relu) {
+  auto impl = std::make_unique<GraphImpl>(target, problem, direction);
   const ConvTensors sizes(problem);
-  const Tensor input = impl->input(sizes.input, sizes.input_strides);
-  const Tensor weight = impl->input(sizes.weight);
-  Tensor result = impl->graph().conv_fprop(input, weight,
-                                           conv_attributes<fe::graph::Conv_fprop_attributes>(problem, sizes));
-  result->set_dim(sizes.output).set_stride(GraphImpl::strides(sizes.output));
-  if (bias) result = impl->pointwise(result, impl->input(sizes.bias), fe::PointwiseMode_t::ADD);
-  if (relu) result = impl->relu(result);
-  impl->output(result, sizes.output);
-  impl->finish();
-  return impl;
-}
-
-std::unique_ptr<CudnnGraph> conv_backward_data_graph(const CudnnTarget& target, const ConvProblem& problem) {
-  auto impl = std::make_unique<GraphImpl>(target, problem, ConvDirection::backward_data);
-  const ConvTensors sizes(problem);
-  const Tensor grad_output = impl->input(sizes.output);
-  const Tensor weight = impl->input(sizes.weight);
-  const Tensor grad_input = impl->graph().conv_dgrad(
-      grad_output, weight, conv_attributes<fe::graph::Conv_dgrad_attributes>(problem, sizes));
-  impl->output(grad_input, sizes.input, sizes.input_strides);
-  impl->finish();
-  return impl;
-}
-
-std::unique_ptr<CudnnGraph> conv_backward_weights_graph(const CudnnTarget& target,
-                                                        const ConvProblem& problem) {
-  auto impl = std::make_unique<GraphImpl>(target, problem, ConvDirection::backward_weights);
-  const ConvTensors sizes(problem);
-  const Tensor input = impl->input(sizes.input, sizes.input_strides);
-  const Tensor grad_output = impl->input(sizes.output);
-  const Tensor grad_weight = impl->graph().conv_wgrad(
-      grad_output, input, conv_attributes<fe::graph::Conv_wgrad_attributes>(problem, sizes));
-  impl->output(grad_weight, sizes.weight);
+  if (direction == ConvDirection::forward) {
+    const Tensor input = impl->input(sizes.input, sizes.input_strides);
+    const Tensor weight = impl->input(sizes.weight);
+    Tensor result = impl->graph().conv_fprop(
+        input, weight, conv_attributes<fe::graph::Conv_fprop_attributes>(problem, sizes));
+    result->set_dim(sizes.output).set_stride(GraphImpl::strides(sizes.output));
+    if (bias) result = impl->pointwise(result, impl->input(sizes.bias), fe::PointwiseMode_t::ADD);
+    if (relu) result = impl->relu(result);
+    impl->output(result, sizes.output);
+  } else if (direction == ConvDirection::backward_data) {
+    const Tensor grad_output = impl->input(sizes.output);
+    const Tensor weight = impl->input(sizes.weight);
+    const Tensor grad_input = impl->graph().conv_dgrad(
+        grad_output, weight, conv_attributes<fe::graph::Conv_dgrad_attributes>(problem, sizes));
+    impl->output(grad_input, sizes.input, sizes.input_strides);
+  } else {
+    const Tensor input = impl->input(sizes.input, sizes.input_strides);
+    const Tensor grad_output = impl->input(sizes.output);
+    const Tensor grad_weight = impl->graph().conv_wgrad(
+        grad_output, input, conv_attributes<fe::graph::Conv_wgrad_attributes>(problem, sizes));
+    impl->output(grad_weight, sizes.weight);
+  }
   impl->finish();
   return impl;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ops/cuda/dnn/dnn.h"
+#include "ops/cuda/dnn/problems.h"
 
 namespace lockstep::cuda {
 
@@ -38,12 +39,9 @@ class CudnnGraph {
   virtual const std::vector<std::size_t>& tensor_bytes() const = 0;
 };
 
-// Graphs for the functions of Dnn, with tensors in the same order. `target` must outlive them. Backward data
-// writes only the part of the gradient that the convolution reads.
-std::unique_ptr<CudnnGraph> conv_forward_graph(const CudnnTarget& target, const ConvProblem& problem,
-                                               bool bias, bool relu);
-std::unique_ptr<CudnnGraph> conv_backward_data_graph(const CudnnTarget& target, const ConvProblem& problem);
-std::unique_ptr<CudnnGraph> conv_backward_weights_graph(const CudnnTarget& target,
-                                                        const ConvProblem& problem);
+/// Graph for a function of Dnn, with tensors in the same order. Bias and ReLU: forward only. `target` must
+/// outlive it. Backward data writes only the part of the gradient that the convolution reads.
+std::unique_ptr<CudnnGraph> conv_graph(const CudnnTarget& target, const ConvProblem& problem,
+                                       ConvDirection direction, bool bias = false, bool relu = false);
 
 }  // namespace lockstep::cuda

@@ -85,9 +85,8 @@ WeightForms weight_forms(const ConvProblem& problem, const WeightShape& shape) {
           .taps = static_cast<Index>(problem.kernel * problem.kernel * shape.pixels)};
 }
 
-bool same_forms(const ConvProblem& problem, const WeightShape& shape) {
-  const WeightForms forms = weight_forms(problem, shape);
-  return problem.type != Type::bf16 && forms.taps == 1 && forms.group_inputs == forms.padded_inputs &&
+bool same_forms(const WeightForms& forms, Type type) {
+  return type != Type::bf16 && forms.taps == 1 && forms.group_inputs == forms.padded_inputs &&
          forms.out_channels == forms.padded_out_channels && forms.group_outputs == forms.padded_group_outputs;
 }
 

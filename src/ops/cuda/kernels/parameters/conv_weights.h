@@ -30,7 +30,7 @@ struct WeightForms {
 WeightForms weight_forms(const ConvProblem& problem, const WeightShape& shape);
 
 /// Whether both forms are equal, so that the library can use weights, bias and gradients in the arena.
-bool same_forms(const ConvProblem& problem, const WeightShape& shape);
+bool same_forms(const WeightForms& forms, Type type);
 
 /// Number of elements of the padded weights.
 std::size_t padded_weights(const ConvProblem& problem);
