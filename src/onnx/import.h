@@ -37,7 +37,7 @@ struct OnnxImport {
 /// ONNX.
 OnnxImport import_onnx(const std::filesystem::path& file, const OnnxImportOptions& options);
 
-/// Same for the bytes of a file, whose folder has the files that it names.
+/// Same for the bytes of a file, whose folder has the files that it names. Not in a build without ONNX.
 OnnxImport parse_onnx(std::span<const std::byte> bytes, const std::filesystem::path& file,
                       const OnnxImportOptions& options);
 

@@ -20,11 +20,6 @@ OnnxImport import_onnx(const std::filesystem::path& /*file*/, const OnnxImportOp
   refuse_onnx();
 }
 
-OnnxImport parse_onnx(std::span<const std::byte> /*bytes*/, const std::filesystem::path& /*file*/,
-                      const OnnxImportOptions& /*options*/) {
-  refuse_onnx();
-}
-
 std::vector<std::string> imported_operators() { return {}; }
 
 }  // namespace lockstep

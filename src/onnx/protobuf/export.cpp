@@ -152,18 +152,6 @@ class NetworkExporter {
     return {graph_.add(op, fmt::format("input.{}", name), {tensor.name, constant}), tensor.flat};
   }
 
-  /// Weights of a convolution or linear layer. Includes those of the batch norm after it, if that is folded.
-  Weights weights_of(const Layer& layer, bool has_bias) {
-    const auto weight = parameter(layer, 0);
-    Weights result{{weight.begin(), weight.end()}, {}};
-    if (has_bias) {
-      const auto bias = parameter(layer, 1);
-      result.bias.assign(bias.begin(), bias.end());
-    }
-    if (const Layer* norm = folded_norm()) fold(*norm, result);
-    return result;
-  }
-
   /// The batch norm that is the only reader of the current layer, if batch norm is folded; else null.
   const Layer* folded_norm() {
     if (!options_.fold_batch_norm || readers_[current_] != 1) return nullptr;
@@ -192,10 +180,16 @@ class NetworkExporter {
     }
   }
 
-  /// Inputs of a Conv or Gemm node.
+  /// Inputs of a Conv or Gemm node. Its weights include those of the batch norm after it, if that is folded.
   std::vector<std::string> with_weights(const std::string& input, const Layer& layer, bool has_bias) {
     const Parameter& weight = network_.parameters()[static_cast<std::size_t>(layer.parameters.front())];
-    const Weights weights = weights_of(layer, has_bias);
+    const auto values = parameter(layer, 0);
+    Weights weights{{values.begin(), values.end()}, {}};
+    if (has_bias) {
+      const auto bias = parameter(layer, 1);
+      weights.bias.assign(bias.begin(), bias.end());
+    }
+    if (const Layer* norm = folded_norm()) fold(*norm, weights);
     std::vector<std::string> inputs{input, graph_.constant(weight.name, weight.shape, weights.weight)};
     if (!weights.bias.empty()) {
       inputs.push_back(

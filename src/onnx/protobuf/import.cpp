@@ -29,55 +29,6 @@ using Extents = std::vector<std::int64_t>;
 constexpr std::int64_t any_batch = -3;
 /// Maximum number of dimensions of a shape.
 constexpr std::size_t max_rank = 16;
-constexpr const char* needs_matrix = "is supported for [batch, values] and a matrix only";
-
-/// Result of a layer: [batch, channels, rows, columns] or, if flat, [batch, channels].
-struct LayerOutput {
-  int layer = 0;
-  bool flat = false;
-
-  bool operator==(const LayerOutput&) const = default;
-};
-/// Weights, or other numbers that the model contains.
-struct Constant {
-  const onnx::TensorProto* tensor;
-  std::string name;
-  Extents shape;
-  bool transposed = false;
-
-  std::int64_t count() const {
-    std::int64_t product = 1;
-    for (const std::int64_t extent : shape) product *= extent;
-    return product;
-  }
-};
-/// Constant of equal numbers.
-struct Filled {
-  double value;
-  Extents shape;
-};
-/// A few whole numbers, such as a shape.
-struct Sizes {
-  Extents values;
-};
-/// Result of a node that is an operation only together with later nodes.
-struct Part {
-  enum class Kind {
-    scaled,        ///< x * factor
-    sigmoid,       ///< sigmoid(x)
-    erf,           ///< erf(x / sqrt(2))
-    erf_plus_one,  ///< 1 + erf(x / sqrt(2))
-    twice_gelu,    ///< x (1 + erf(x / sqrt(2)))
-    grouped,       ///< x as [batch, factor groups, values]
-    normalized,    ///< same, each group normalized
-    narrowed,      ///< x, whose columns an adaptive pooling has averaged to `factor` columns
-  } kind;
-  LayerOutput of;
-  std::string node;  ///< label of the node
-  double factor = 1.0;
-  double eps = 0.0;
-};
-using GraphTensor = std::variant<LayerOutput, Constant, Filled, Sizes, Part>;
 
 bool is_near(double a, double b) { return std::abs(a - b) <= 1e-5 * std::abs(b); }
 
@@ -87,6 +38,13 @@ double decimal(double value) {
   double number = 0.0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
+}
+
+/// Axes of a tensor with `rank` dimensions, ascending; those below 0 are counted from the end.
+Extents sorted_axes(Extents axes, std::int64_t rank) {
+  for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
+  std::ranges::sort(axes);
+  return axes;
 }
 
 /// Reads the nodes of a graph that its output depends on, in their order.
@@ -112,7 +70,7 @@ class GraphReader {
 
   OnnxImport run() {
     for (const onnx::NodeProto* proto : needed_) {
-      const OnnxNode node(file_, *proto);
+      const OnnxNode node(file_, *proto, tensors_, reader_);
       tensors_.insert_or_assign(node.output(), read(node, proto->domain()));
     }
     OnnxImport result;
@@ -124,6 +82,8 @@ class GraphReader {
   }
 
  private:
+  using Kind = OperationPart::Kind;
+
   [[noreturn]] void refuse(const std::string& reason) const {
     throw Error(Category::data, fmt::format("{}: {}", file_, reason));
   }
@@ -239,70 +199,6 @@ class GraphReader {
     return (this->*found->second)(node);
   }
 
-  // Inputs of a node.
-
-  const GraphTensor& tensor(const OnnxNode& node, std::size_t number) const {
-    const auto found = tensors_.find(node.input(number));
-    if (found == tensors_.end()) {
-      node.refuse(fmt::format("no node before it gives its input {}", in_quotes(node.input(number))));
-    }
-    return found->second;
-  }
-  LayerOutput layer_output(const OnnxNode& node, std::size_t number = 0) const {
-    const GraphTensor& found = tensor(node, number);
-    if (const auto* output = std::get_if<LayerOutput>(&found)) return *output;
-    if (const auto* part = std::get_if<Part>(&found)) refuse_part(*part);
-    node.refuse(fmt::format("input {} is a constant", number + 1));
-  }
-  [[noreturn]] void refuse_part(const Part& part) const {
-    const char* const reason =
-        part.kind == Part::Kind::narrowed
-            ? needs_matrix
-            : "this operator is supported as a part of SiLU, GELU and group normalization only";
-    refuse(fmt::format("{}: {}", part.node, reason));
-  }
-  LayerOutput image(const OnnxNode& node) const {
-    const LayerOutput x = layer_output(node);
-    if (x.flat) node.refuse("takes images, but its input is [batch, values]");
-    return x;
-  }
-  const Constant& constant(const OnnxNode& node, std::size_t number) const {
-    const GraphTensor& found = tensor(node, number);
-    if (const auto* constant = std::get_if<Constant>(&found)) return *constant;
-    node.refuse(fmt::format("input {} is not a constant", number + 1));
-  }
-  const Constant* constant_or_null(const OnnxNode& node, std::size_t number) const {
-    return std::get_if<Constant>(&tensor(node, number));
-  }
-  const Extents& sizes(const OnnxNode& node, std::size_t number) const {
-    if (const auto* found = std::get_if<Sizes>(&tensor(node, number))) return found->values;
-    node.refuse(fmt::format("input {} does not consist of known sizes", number + 1));
-  }
-  /// Axes from the attribute or, in later opsets, the second input.
-  Extents axes_of(const OnnxNode& node) const {
-    return node.has_input(1) ? sizes(node, 1) : node.integers("axes", {});
-  }
-  /// Constant that is a single number; none: it is something else.
-  std::optional<double> find_number(const GraphTensor& tensor) const {
-    if (const auto* found = std::get_if<Sizes>(&tensor); found != nullptr && found->values.size() == 1) {
-      return static_cast<double>(found->values[0]);
-    }
-    if (const auto* found = std::get_if<Filled>(&tensor); found != nullptr && found->shape.size() <= 1) {
-      return found->value;
-    }
-    const auto* found = std::get_if<Constant>(&tensor);
-    if (found == nullptr || found->count() != 1 || found->shape.size() > 1) return std::nullopt;
-    return reader_.floats(*found->tensor).front();
-  }
-  double number(const OnnxNode& node, std::size_t input) const {
-    if (const auto found = find_number(tensor(node, input))) return *found;
-    node.refuse(fmt::format("input {} is not a single number", input + 1));
-  }
-  double number_or_attribute(const OnnxNode& node, const char* attribute, std::size_t input,
-                             float fallback) const {
-    return node.has_input(input) ? number(node, input) : node.real(attribute, fallback);
-  }
-
   /// Values of a parameter of this shape; empty unless weights are read. Each is read once: a network cannot
   /// share parameters between layers.
   std::vector<float> parameter(const OnnxNode& node, const Constant& from, const Extents& shape) {
@@ -334,17 +230,17 @@ class GraphReader {
     return static_cast<int>(count);
   }
 
-  GraphTensor layer(const OnnxNode& node, Operation operation, const std::vector<LayerOutput>& inputs) {
+  LayerOutput layer(const OnnxNode& node, Operation operation, const std::vector<LayerOutput>& inputs) {
     std::vector<int> ids;
     for (const LayerOutput& input : inputs) ids.push_back(input.layer);
-    return LayerOutput{layers_.add(node, {std::move(operation), ids, {}}), inputs.front().flat};
+    return {layers_.add(node, {std::move(operation), ids, {}}), inputs.front().flat};
   }
 
   // Layers with parameters.
 
   GraphTensor conv(const OnnxNode& node) {
-    const LayerOutput x = image(node);
-    const Constant& weight = constant(node, 1);
+    const LayerOutput x = node.image();
+    const Constant& weight = node.constant(1);
     if (weight.shape.size() != 4 || weight.shape[2] != weight.shape[3]) {
       node.refuse(
           fmt::format("its weights are [{}]: only two-dimensional convolutions with square windows are "
@@ -365,13 +261,13 @@ class GraphReader {
     }
     ImportedLayer layer{options, {x.layer}, layer_name(weight, ".weight")};
     layer.values.push_back(parameter(node, weight, weight.shape));
-    if (options.bias) layer.values.push_back(parameter(node, constant(node, 2), {options.channels}));
+    if (options.bias) layer.values.push_back(parameter(node, node.constant(2), {options.channels}));
     return LayerOutput{layers_.add(node, std::move(layer)), false};
   }
   /// Whether a layer has a bias. Exporters may write zeros for none.
   bool has_bias(const OnnxNode& node) const {
     if (!node.has_input(2)) return false;
-    const auto* filled = std::get_if<Filled>(&tensor(node, 2));
+    const auto* filled = node.input_as<Filled>(2);
     if (filled != nullptr && filled->value != 0.0) node.refuse("its bias is a constant, not a parameter");
     return filled == nullptr;
   }
@@ -390,7 +286,7 @@ class GraphReader {
 
   /// Adds a linear layer; `weight` is [outputs, inputs].
   GraphTensor linear(const OnnxNode& node, LayerOutput x, const Constant& weight, const Constant* bias) {
-    if (!x.flat || weight.shape.size() != 2) node.refuse(needs_matrix);
+    if (!x.flat || weight.shape.size() != 2) node.refuse(OnnxNode::needs_matrix);
     if (weight.shape[1] != layers_.shape(x.layer).channels) {
       node.refuse(fmt::format("its weights are for {}, not {}", counted(weight.shape[1], "value"),
                               layers_.shape(x.layer).channels));
@@ -420,29 +316,26 @@ class GraphReader {
         node.integer("transA", 0) != 0) {
       node.refuse("alpha and beta other than 1, and transA, are not supported");
     }
-    const Constant& b = constant(node, 1);
-    return linear(node, layer_output(node), node.integer("transB", 0) != 0 ? b : transposed(b),
-                  has_bias(node) ? &constant(node, 2) : nullptr);
+    const Constant& b = node.constant(1);
+    return linear(node, node.layer_output(), node.integer("transB", 0) != 0 ? b : transposed(b),
+                  has_bias(node) ? &node.constant(2) : nullptr);
   }
   GraphTensor mat_mul(const OnnxNode& node) {
-    if (const auto* part = std::get_if<Part>(&tensor(node, 1));
-        part != nullptr && part->kind == Part::Kind::narrowed) {
-      return adaptive_pool(node, *part);
-    }
-    const LayerOutput x = layer_output(node);
-    const Constant& matrix = constant(node, 1);
+    if (const auto* part = node.find_part(1, Kind::narrowed)) return adaptive_pool(node, *part);
+    const LayerOutput x = node.layer_output();
+    const Constant& matrix = node.constant(1);
     if (!x.flat && matrix.shape.size() == 2 && matrix.shape[0] == layers_.shape(x.layer).width &&
         has_values(matrix, adaptive_columns)) {
-      return Part{Part::Kind::narrowed, x, node.label(), static_cast<double>(matrix.shape[1])};
+      return OperationPart{Kind::narrowed, x, node.label(), static_cast<double>(matrix.shape[1])};
     }
     return linear(node, x, transposed(matrix), nullptr);
   }
   /// The second product of an adaptive pooling that `lockstep export` has written.
-  GraphTensor adaptive_pool(const OnnxNode& node, const Part& part) {
-    const Constant& rows = constant(node, 0);
+  GraphTensor adaptive_pool(const OnnxNode& node, const OperationPart& part) {
+    const Constant& rows = node.constant(0);
     const int size = node.option("size", static_cast<std::int64_t>(part.factor));
     const Extents expected{size, layers_.shape(part.of.layer).height};
-    if (rows.shape != expected || !has_values(rows, adaptive_rows)) refuse_part(part);
+    if (rows.shape != expected || !has_values(rows, adaptive_rows)) node.refuse_part(part);
     return layer(node, AdaptiveAvgPool2d{size}, {part.of});
   }
   /// Whether a matrix has the values that `expected` returns for its two extents.
@@ -453,111 +346,107 @@ class GraphReader {
   }
 
   GraphTensor batch_normalization(const OnnxNode& node) {
-    const LayerOutput x = layer_output(node);
+    const LayerOutput x = node.layer_output();
     const BatchNorm2d options{.eps = decimal(node.real("epsilon", 1e-5F)),
                               .momentum = decimal(1.0 - decimal(node.real("momentum", 0.9F)))};
-    ImportedLayer layer{options, {x.layer}, layer_name(constant(node, 1), ".weight")};
-    if (layer.name.empty()) layer.name = layer_name(constant(node, 3), ".running_mean");
+    ImportedLayer layer{options, {x.layer}, layer_name(node.constant(1), ".weight")};
+    if (layer.name.empty()) layer.name = layer_name(node.constant(3), ".running_mean");
     for (std::size_t i = 1; i <= 4; ++i) {
-      layer.values.push_back(parameter(node, constant(node, i), {layers_.shape(x.layer).channels}));
+      layer.values.push_back(parameter(node, node.constant(i), {layers_.shape(x.layer).channels}));
     }
     return LayerOutput{layers_.add(node, std::move(layer)), x.flat};
   }
 
-  GraphTensor add_group_norm(const OnnxNode& node, LayerOutput x, std::int64_t groups, double eps) {
+  LayerOutput add_group_norm(const OnnxNode& node, LayerOutput x, std::int64_t groups, double eps) {
     const auto channels = static_cast<std::size_t>(layers_.shape(x.layer).channels);
     ImportedLayer layer{GroupNorm{.groups = features(node, groups), .eps = eps}, {x.layer}, {}};
     if (options_.weights) {
       layer.values = {std::vector<float>(channels, 1.0F), std::vector<float>(channels, 0.0F)};
     }
-    return LayerOutput{layers_.add(node, std::move(layer)), x.flat};
+    return {layers_.add(node, std::move(layer)), x.flat};
   }
   GraphTensor instance_normalization(const OnnxNode& node) {
     const double eps = decimal(node.real("epsilon", 1e-5F));
-    if (const auto* part = std::get_if<Part>(&tensor(node, 0));
-        part != nullptr && part->kind == Part::Kind::grouped) {
+    if (const auto* part = node.find_part(0, Kind::grouped)) {
       if (options_.weights && (!has_values(node, 1, 1.0F) || !has_values(node, 2, 0.0F))) {
         node.refuse("weights of the groups of a group normalization are not supported");
       }
-      return Part{Part::Kind::normalized, part->of, node.label(), part->factor, eps};
+      return OperationPart{Kind::normalized, part->of, node.label(), part->factor, eps};
     }
-    const LayerOutput x = image(node);
-    const std::int64_t channels = layers_.shape(x.layer).channels;
-    return with_weights(node, add_group_norm(node, x, channels, eps), channels);
+    const LayerOutput x = node.image();
+    return with_weights(node, add_group_norm(node, x, layers_.shape(x.layer).channels, eps));
   }
   GraphTensor group_normalization(const OnnxNode& node) {
-    const LayerOutput x = layer_output(node);
-    const std::int64_t groups = node.integer("num_groups", 1);
-    return with_weights(node, add_group_norm(node, x, groups, decimal(node.real("epsilon", 1e-5F))),
-                        layers_.shape(x.layer).channels);
+    const LayerOutput x = node.layer_output();
+    const double eps = decimal(node.real("epsilon", 1e-5F));
+    return with_weights(node, add_group_norm(node, x, node.integer("num_groups", 1), eps));
   }
-  GraphTensor with_weights(const OnnxNode& node, GraphTensor norm, std::int64_t channels) {
-    ImportedLayer& layer = layers_[std::get<LayerOutput>(norm).layer];
-    layer.name = layer_name(constant(node, 1), ".weight");
-    std::vector<std::vector<float>> values;
-    for (const std::size_t i : {1, 2}) values.push_back(parameter(node, constant(node, i), {channels}));
-    layer.values = std::move(values);
+  LayerOutput with_weights(const OnnxNode& node, LayerOutput norm) {
+    ImportedLayer& layer = layers_[norm.layer];
+    layer.name = layer_name(node.constant(1), ".weight");
+    layer.values.clear();
+    for (const std::size_t i : {1, 2}) {
+      layer.values.push_back(parameter(node, node.constant(i), {layer.shape.channels}));
+    }
     layer.given = {true, true};
     return norm;
   }
   bool has_values(const OnnxNode& node, std::size_t input, float value) const {
-    if (const auto* filled = std::get_if<Filled>(&tensor(node, input))) return filled->value == value;
-    const std::vector<float> values = reader_.floats(*constant(node, input).tensor);
+    if (const auto* filled = node.input_as<Filled>(input)) return filled->value == value;
+    const std::vector<float> values = reader_.floats(*node.constant(input).tensor);
     return std::ranges::all_of(values, [&](float each) { return each == value; });
   }
 
   // Element-wise operations, and their parts.
 
   GraphTensor relu(const OnnxNode& node) {
-    return layer(node, Activation{Activation::Kind::relu}, {layer_output(node)});
+    return layer(node, Activation{Activation::Kind::relu}, {node.layer_output()});
   }
   GraphTensor clip(const OnnxNode& node) {
-    const LayerOutput x = layer_output(node);
-    const double min = number_or_attribute(node, "min", 1, -1.0F),
-                 max = number_or_attribute(node, "max", 2, -1.0F);
+    const LayerOutput x = node.layer_output();
+    const double min = node.number_or_attribute("min", 1, -1.0F),
+                 max = node.number_or_attribute("max", 2, -1.0F);
     if (min != 0.0 || max != 6.0) node.refuse("only min 0 and max 6 are supported, which is ReLU6");
     return layer(node, Activation{Activation::Kind::relu6}, {x});
   }
   GraphTensor gelu(const OnnxNode& node) {
     if (node.text("approximate", "none") != "none") node.refuse("the approximation by tanh is not supported");
-    return layer(node, Activation{Activation::Kind::gelu}, {layer_output(node)});
+    return layer(node, Activation{Activation::Kind::gelu}, {node.layer_output()});
   }
   GraphTensor sigmoid(const OnnxNode& node) {
-    return Part{Part::Kind::sigmoid, layer_output(node), node.label()};
+    return OperationPart{Kind::sigmoid, node.layer_output(), node.label()};
   }
   GraphTensor erf(const OnnxNode& node) {
-    const auto* part = std::get_if<Part>(&tensor(node, 0));
-    if (part == nullptr || part->kind != Part::Kind::scaled ||
-        !is_near(part->factor, 1.0 / std::numbers::sqrt2)) {
+    const auto* part = node.find_part(0, Kind::scaled);
+    if (part == nullptr || !is_near(part->factor, 1.0 / std::numbers::sqrt2)) {
       node.refuse("this operator is supported as a part of GELU only");
     }
-    return Part{Part::Kind::erf, part->of, node.label()};
+    return OperationPart{Kind::erf, part->of, node.label()};
   }
-  GraphTensor div(const OnnxNode& node) { return scaled(node, 0, 1.0 / number(node, 1)); }
+  GraphTensor div(const OnnxNode& node) { return scaled(node, 0, 1.0 / node.number(1)); }
   GraphTensor scaled(const OnnxNode& node, std::size_t input, double factor) {
-    const auto* part = std::get_if<Part>(&tensor(node, input));
-    if (part == nullptr) return Part{Part::Kind::scaled, layer_output(node, input), node.label(), factor};
-    if (part->kind != Part::Kind::twice_gelu || !is_near(factor, 0.5)) refuse_part(*part);
+    const auto* part = node.input_as<OperationPart>(input);
+    if (part == nullptr) return OperationPart{Kind::scaled, node.layer_output(input), node.label(), factor};
+    if (part->kind != Kind::twice_gelu || !is_near(factor, 0.5)) node.refuse_part(*part);
     return layer(node, Activation{Activation::Kind::gelu}, {part->of});
   }
   GraphTensor mul(const OnnxNode& node) {
     for (const std::size_t i : {0, 1}) {
-      if (const auto factor = find_number(tensor(node, i))) return scaled(node, 1 - i, *factor);
-      if (const Constant* weights = constant_or_null(node, i)) {
-        return set_affine(node, layer_output(node, 1 - i), *weights, 0);
+      if (const auto factor = node.find_number(i)) return scaled(node, 1 - i, *factor);
+      if (const auto* weights = node.input_as<Constant>(i)) {
+        return set_affine(node, node.layer_output(1 - i), *weights, 0);
       }
     }
     for (const std::size_t i : {0, 1}) {
-      const auto* part = std::get_if<Part>(&tensor(node, i));
+      const auto* part = node.input_as<OperationPart>(i);
       if (part == nullptr) continue;
-      const GraphTensor& other = tensor(node, 1 - i);
-      if (const auto* x = std::get_if<LayerOutput>(&other); x != nullptr && *x == part->of) {
-        if (part->kind == Part::Kind::sigmoid) return layer(node, Activation{Activation::Kind::silu}, {*x});
-        if (part->kind == Part::Kind::erf_plus_one) return Part{Part::Kind::twice_gelu, *x, node.label()};
+      if (const auto* x = node.input_as<LayerOutput>(1 - i); x != nullptr && *x == part->of) {
+        if (part->kind == Kind::sigmoid) return layer(node, Activation{Activation::Kind::silu}, {*x});
+        if (part->kind == Kind::erf_plus_one) return OperationPart{Kind::twice_gelu, *x, node.label()};
       }
-      const auto* half = std::get_if<Part>(&other);
-      if (part->kind == Part::Kind::erf_plus_one && half != nullptr && half->kind == Part::Kind::scaled &&
-          half->of == part->of && is_near(half->factor, 0.5)) {
+      const auto* half = node.find_part(1 - i, Kind::scaled);
+      if (part->kind == Kind::erf_plus_one && half != nullptr && half->of == part->of &&
+          is_near(half->factor, 0.5)) {
         return layer(node, Activation{Activation::Kind::gelu}, {part->of});
       }
     }
@@ -566,20 +455,20 @@ class GraphReader {
 
   GraphTensor add(const OnnxNode& node) {
     for (const std::size_t i : {0, 1}) {
-      if (const auto term = find_number(tensor(node, i))) return add_number(node, 1 - i, *term);
-      if (const Constant* bias = constant_or_null(node, i)) {
-        return set_affine(node, layer_output(node, 1 - i), *bias, 1);
+      if (const auto term = node.find_number(i)) return add_number(node, 1 - i, *term);
+      if (const auto* bias = node.input_as<Constant>(i)) {
+        return set_affine(node, node.layer_output(1 - i), *bias, 1);
       }
     }
-    const LayerOutput a = layer_output(node, 0), b = layer_output(node, 1);
+    const LayerOutput a = node.layer_output(0), b = node.layer_output(1);
     if (a.flat != b.flat) node.refuse("adds [batch, values] and images");
     return layer(node, Add{}, {a, b});
   }
   GraphTensor add_number(const OnnxNode& node, std::size_t input, double term) {
-    const auto* part = std::get_if<Part>(&tensor(node, input));
+    const auto* part = node.input_as<OperationPart>(input);
     if (part == nullptr) node.refuse("adds a number, which no layer does");
-    if (part->kind != Part::Kind::erf || term != 1.0) refuse_part(*part);
-    return Part{Part::Kind::erf_plus_one, part->of, node.label()};
+    if (part->kind != Kind::erf || term != 1.0) node.refuse_part(*part);
+    return OperationPart{Kind::erf_plus_one, part->of, node.label()};
   }
   /// Takes constants per channel as weight (`which` 0) or bias (1) of the layer that gives x, if it is one
   /// without them that nothing else reads.
@@ -613,9 +502,9 @@ class GraphReader {
   }
 
   GraphTensor concat(const OnnxNode& node) {
-    if (std::holds_alternative<Sizes>(tensor(node, 0))) return concat_sizes(node);
+    if (node.input_as<Sizes>(0) != nullptr) return concat_sizes(node);
     std::vector<LayerOutput> inputs;
-    for (std::size_t i = 0; i < node.inputs(); ++i) inputs.push_back(layer_output(node, i));
+    for (std::size_t i = 0; i < node.inputs(); ++i) inputs.push_back(node.layer_output(i));
     const std::int64_t axis = node.integer("axis", 1), rank = inputs.front().flat ? 2 : 4;
     if (axis != 1 && axis != 1 - rank) node.refuse(fmt::format("axis {} is not that of the channels", axis));
     // A layer takes a few inputs: the first become one, until they are few.
@@ -623,43 +512,43 @@ class GraphReader {
     for (std::size_t i = 1; i < inputs.size();) {
       std::vector<LayerOutput> some{joined};
       while (i < inputs.size() && some.size() < max_inputs) some.push_back(inputs[i++]);
-      joined = std::get<LayerOutput>(layer(node, Concat{}, some));
+      joined = layer(node, Concat{}, some);
     }
     return joined;
   }
 
   GraphTensor dropout(const OnnxNode& node) {
-    const LayerOutput x = layer_output(node);
-    return layer(node, Dropout{decimal(number_or_attribute(node, "ratio", 1, 0.5F))}, {x});
+    const LayerOutput x = node.layer_output();
+    return layer(node, Dropout{decimal(node.number_or_attribute("ratio", 1, 0.5F))}, {x});
   }
   GraphTensor softmax(const OnnxNode& node) {
     const std::int64_t axis = node.integer("axis", -1);
     const bool last = node.output() == graph_.output(0).name();
-    const LayerOutput x = layer_output(node);
+    const LayerOutput x = node.layer_output();
     if (!last || !x.flat || (axis != 1 && axis != -1)) node.refuse("is supported as the last node only");
     notes_.push_back(fmt::format("{} at the end is left out: the network gives logits", node.op()));
     return x;
   }
   /// Exporters write equal parameters once, with an Identity that has the name of each other one.
   GraphTensor identity(const OnnxNode& node) {
-    GraphTensor x = tensor(node, 0);
+    GraphTensor x = node.tensor(0);
     if (auto* constant = std::get_if<Constant>(&x)) constant->name = node.output();
     return x;
   }
   GraphTensor cast(const OnnxNode& node) {
-    const GraphTensor& x = tensor(node, 0);
+    const GraphTensor& x = node.tensor(0);
     const std::int64_t to = node.integer("to", 0);
-    const bool of_sizes = std::holds_alternative<Sizes>(x) && to == onnx::TensorProto::INT64;
+    const bool of_sizes = node.input_as<Sizes>(0) != nullptr && to == onnx::TensorProto::INT64;
     if (to != onnx::TensorProto::FLOAT && !of_sizes) node.refuse("converts to another type than float");
     return x;
   }
-  GraphTensor cast_like(const OnnxNode& node) { return tensor(node, 0); }
+  GraphTensor cast_like(const OnnxNode& node) { return node.tensor(0); }
 
   // Pooling.
 
   template <class Pool>
   GraphTensor pool(const OnnxNode& node, Pool options) {
-    const LayerOutput x = image(node);
+    const LayerOutput x = node.image();
     options.kernel = node.common_option("kernel_shape", 2, 0);
     options.stride = node.common_option("strides", 2, 1);
     options.ceil_mode = node.integer("ceil_mode", 0) != 0;
@@ -701,7 +590,7 @@ class GraphReader {
   GraphTensor average_pool(const OnnxNode& node) {
     const Extents kernel = node.integers("kernel_shape", {});
     if (kernel.size() == 2 && kernel[0] != kernel[1]) {
-      const LayerOutput x = image(node);
+      const LayerOutput x = node.image();
       if (const int size = tiles(node, kernel, layers_.shape(x.layer)); size > 0) {
         return layer(node, AdaptiveAvgPool2d{size}, {x});
       }
@@ -721,63 +610,63 @@ class GraphReader {
     return divides && is_plain ? count : 0;
   }
   GraphTensor global_average_pool(const OnnxNode& node) {
-    return layer(node, AdaptiveAvgPool2d{1}, {image(node)});
+    return layer(node, AdaptiveAvgPool2d{1}, {node.image()});
   }
   GraphTensor reduce_mean(const OnnxNode& node) {
-    const LayerOutput x = image(node);
-    Extents axes = axes_of(node);
-    for (std::int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
-    std::ranges::sort(axes);
-    if (axes != Extents{2, 3}) node.refuse("only the mean over all pixels is supported");
-    const GraphTensor mean = layer(node, AdaptiveAvgPool2d{1}, {x});
-    return node.integer("keepdims", 1) != 0 ? mean : flattened(node, std::get<LayerOutput>(mean));
+    const LayerOutput x = node.image();
+    if (sorted_axes(node.axes(), 4) != Extents{2, 3}) {
+      node.refuse("only the mean over all pixels is supported");
+    }
+    const LayerOutput mean = layer(node, AdaptiveAvgPool2d{1}, {x});
+    return node.integer("keepdims", 1) != 0 ? mean : flattened(node, mean);
   }
 
   // Shapes.
 
-  GraphTensor flattened(const OnnxNode& node, LayerOutput x) {
-    if (x.flat) return x;
-    return LayerOutput{std::get<LayerOutput>(layer(node, Flatten{}, {x})).layer, true};
+  LayerOutput flattened(const OnnxNode& node, LayerOutput x) {
+    return x.flat ? x : LayerOutput{layer(node, Flatten{}, {x}).layer, true};
   }
   GraphTensor flatten(const OnnxNode& node) {
-    const LayerOutput x = layer_output(node);
+    const LayerOutput x = node.layer_output();
     const std::int64_t axis = node.integer("axis", 1);
     if (axis != 1 && axis != (x.flat ? -1 : -3)) node.refuse(fmt::format("axis {} is not supported", axis));
     return flattened(node, x);
   }
-  /// Sizes of the dimensions of the node's first input.
-  Extents extents(const OnnxNode& node) const {
-    if (const Constant* found = constant_or_null(node, 0)) return found->shape;
-    if (const auto* found = std::get_if<Filled>(&tensor(node, 0))) return found->shape;
-    const LayerOutput x = layer_output(node);
+  /// Sizes of the dimensions of a layer's result. `batch`: that of the first.
+  Extents extents(LayerOutput x, std::int64_t batch) const {
     const Shape& shape = layers_.shape(x.layer);
-    if (x.flat) return {batch_, shape.channels};
-    return {batch_, shape.channels, shape.height, shape.width};
+    if (x.flat) return {batch, shape.channels};
+    return {batch, shape.channels, shape.height, shape.width};
+  }
+  /// Same for the node's first input.
+  Extents extents(const OnnxNode& node) const {
+    if (const auto* found = node.input_as<Constant>(0)) return found->shape;
+    if (const auto* found = node.input_as<Filled>(0)) return found->shape;
+    return extents(node.layer_output(), batch_);
   }
   GraphTensor reshape(const OnnxNode& node) {
-    Extents to = sizes(node, 1);
-    if (const auto* part = std::get_if<Part>(&tensor(node, 0))) return from_groups(node, *part, to);
-    if (std::holds_alternative<Sizes>(tensor(node, 0)) && to == Extents{-1}) return tensor(node, 0);
-    const LayerOutput x = layer_output(node);
-    const Shape& shape = layers_.shape(x.layer);
-    if (!resolve(to, shape, x.flat)) {
+    Extents to = node.sizes(1);
+    if (const auto* part = node.input_as<OperationPart>(0)) return from_groups(node, *part, to);
+    if (node.input_as<Sizes>(0) != nullptr && to == Extents{-1}) return node.tensor(0);
+    const LayerOutput x = node.layer_output(), image{x.layer, false};
+    if (!resolve(to, x)) {
       node.refuse(
-          fmt::format("the shape [{}] does not keep the samples apart", fmt::join(sizes(node, 1), ",")));
+          fmt::format("the shape [{}] does not keep the samples apart", fmt::join(node.sizes(1), ",")));
     }
     if (to.size() == 2) return flattened(node, x);
-    if (to == Extents{0, shape.channels, shape.height, shape.width}) return LayerOutput{x.layer, false};
-    if (to.size() == 3) return Part{Part::Kind::grouped, x, node.label(), static_cast<double>(to[1])};
-    node.refuse(fmt::format("the shape [{}] is not supported", fmt::join(sizes(node, 1), ",")));
+    if (to == extents(image, 0)) return image;
+    if (to.size() == 3) return OperationPart{Kind::grouped, x, node.label(), static_cast<double>(to[1])};
+    node.refuse(fmt::format("the shape [{}] is not supported", fmt::join(node.sizes(1), ",")));
   }
-  /// Completes the target shape of a tensor of [batch, ...]: 0 for the batch, sizes for the rest. Returns
-  /// false if the first dimension is not the batch.
-  bool resolve(Extents& to, const Shape& shape, bool flat) const {
+  /// Completes the shape that a layer's result gets: 0 for the batch, sizes for the rest. Returns false if
+  /// the first dimension is not the batch.
+  bool resolve(Extents& to, LayerOutput x) const {
     if (to.size() < 2) return false;
-    const Extents from{shape.channels, shape.height, shape.width};
+    const Extents from = extents(x, 0);
     std::int64_t known = 1;
     std::int64_t* open = nullptr;
     for (std::size_t i = 1; i < to.size(); ++i) {
-      if (to[i] == 0 && i <= (flat ? 1U : from.size())) to[i] = from[i - 1];
+      if (to[i] == 0 && i < from.size()) to[i] = from[i];
       if (to[i] == -1 && open == nullptr) {
         open = &to[i];
       } else if (to[i] < 1 || to[i] > static_cast<std::int64_t>(max_values)) {
@@ -787,7 +676,7 @@ class GraphReader {
         if (known > static_cast<std::int64_t>(max_values)) return false;
       }
     }
-    const auto size = static_cast<std::int64_t>(shape.size());
+    const auto size = static_cast<std::int64_t>(layers_.shape(x.layer).size());
     if (open != nullptr && size % known == 0) *open = size / known;
     const bool is_whole = open != nullptr ? size % known == 0 : size == known;
     const bool is_batch = to[0] == 0 || to[0] == batch_ || (to[0] == -1 && open == nullptr);
@@ -795,30 +684,25 @@ class GraphReader {
     return is_whole && is_batch;
   }
   /// The end of a group normalization: the shape that its input had.
-  GraphTensor from_groups(const OnnxNode& node, const Part& part, Extents to) {
-    if (part.kind != Part::Kind::normalized) refuse_part(part);
-    const Shape& shape = layers_.shape(part.of.layer);
-    const Extents before =
-        part.of.flat ? Extents{0, shape.channels} : Extents{0, shape.channels, shape.height, shape.width};
-    if (!resolve(to, shape, part.of.flat) || to != before) {
+  GraphTensor from_groups(const OnnxNode& node, const OperationPart& part, Extents to) {
+    if (part.kind != Kind::normalized) node.refuse_part(part);
+    if (!resolve(to, part.of) || to != extents(part.of, 0)) {
       node.refuse("a group normalization must end with the shape of its input");
     }
     return add_group_norm(node, part.of, static_cast<std::int64_t>(part.factor), part.eps);
   }
   GraphTensor transpose(const OnnxNode& node) {
-    if (constant_or_null(node, 0) == nullptr) node.refuse("is supported for weights only");
-    const Constant& matrix = constant(node, 0);
-    if (matrix.shape.size() != 2 || node.integers("perm", {1, 0}) != Extents{1, 0}) {
+    const auto* matrix = node.input_as<Constant>(0);
+    if (matrix == nullptr) node.refuse("is supported for weights only");
+    if (matrix->shape.size() != 2 || node.integers("perm", {1, 0}) != Extents{1, 0}) {
       node.refuse("is supported for matrices only");
     }
-    return transposed(matrix);
+    return transposed(*matrix);
   }
   GraphTensor squeeze(const OnnxNode& node) {
-    Extents axes = axes_of(node);
-    if (std::holds_alternative<Sizes>(tensor(node, 0))) return tensor(node, 0);
-    const LayerOutput x = image(node);
-    for (std::int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
-    std::ranges::sort(axes);
+    const Extents axes = sorted_axes(node.axes(), 4);
+    if (node.input_as<Sizes>(0) != nullptr) return node.tensor(0);
+    const LayerOutput x = node.image();
     const Shape& shape = layers_.shape(x.layer);
     if (axes != Extents{2, 3} || shape.height != 1 || shape.width != 1) {
       node.refuse("is supported for the last two dimensions of a single pixel only");
@@ -826,24 +710,20 @@ class GraphReader {
     return flattened(node, x);
   }
   GraphTensor unsqueeze(const OnnxNode& node) {
-    Extents axes = axes_of(node);
-    const GraphTensor& x = tensor(node, 0);
-    if (std::holds_alternative<Sizes>(x)) return x;
-    if (const Constant* found = constant_or_null(node, 0)) {
+    const Extents axes = node.axes();
+    if (node.input_as<Sizes>(0) != nullptr) return node.tensor(0);
+    if (const auto* found = node.input_as<Constant>(0)) {
       Constant result = *found;
       const auto rank = static_cast<std::int64_t>(result.shape.size() + axes.size());
-      for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
-      std::ranges::sort(axes);
-      for (const std::int64_t axis : axes) {
+      for (const std::int64_t axis : sorted_axes(axes, rank)) {
         if (axis < 0 || axis > static_cast<std::int64_t>(result.shape.size()))
           node.refuse("an axis is out of range");
         result.shape.insert(result.shape.begin() + axis, 1);
       }
       return result;
     }
-    const LayerOutput output = layer_output(node);
-    for (std::int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
-    if (!output.flat || axes != Extents{2, 3})
+    const LayerOutput output = node.layer_output();
+    if (!output.flat || sorted_axes(axes, 4) != Extents{2, 3})
       node.refuse("is supported from [batch, values] to single pixels only");
     return LayerOutput{output.layer, false};
   }
@@ -858,9 +738,9 @@ class GraphReader {
     return Sizes{{all.begin() + start, all.begin() + end}};
   }
   GraphTensor gather(const OnnxNode& node) {
-    const Extents& from = sizes(node, 0);
+    const Extents& from = node.sizes(0);
     Sizes result;
-    for (std::int64_t index : sizes(node, 1)) {
+    for (std::int64_t index : node.sizes(1)) {
       index += index < 0 ? static_cast<std::int64_t>(from.size()) : 0;
       if (index < 0 || index >= static_cast<std::int64_t>(from.size()))
         node.refuse("an index is out of range");
@@ -869,13 +749,13 @@ class GraphReader {
     return result;
   }
   GraphTensor expand(const OnnxNode& node) {
-    const Extents& shape = sizes(node, 1);
-    if (std::holds_alternative<Sizes>(tensor(node, 0)) && shape == Extents{1}) return tensor(node, 0);
-    return Filled{number(node, 0), shape};
+    const Extents& shape = node.sizes(1);
+    if (node.input_as<Sizes>(0) != nullptr && shape == Extents{1}) return node.tensor(0);
+    return Filled{node.number(0), shape};
   }
   GraphTensor range(const OnnxNode& node) {
     const auto whole = [&](std::size_t input) {
-      const Extents& found = sizes(node, input);
+      const Extents& found = node.sizes(input);
       if (found.size() != 1) node.refuse(fmt::format("input {} is not a single number", input + 1));
       return found[0];
     };
@@ -888,7 +768,7 @@ class GraphReader {
     return result;
   }
   GraphTensor sub(const OnnxNode& node) {
-    const Extents &a = sizes(node, 0), &b = sizes(node, 1);
+    const Extents &a = node.sizes(0), &b = node.sizes(1);
     if (a.size() != 1 || b.size() != 1) node.refuse("is supported for sizes only");
     constexpr auto limit = static_cast<std::int64_t>(max_values);
     if (std::min(a[0], b[0]) < -limit || std::max(a[0], b[0]) > limit) node.refuse("a size is too large");
@@ -897,14 +777,14 @@ class GraphReader {
   GraphTensor concat_sizes(const OnnxNode& node) const {
     Sizes result;
     for (std::size_t i = 0; i < node.inputs(); ++i) {
-      const Extents& more = sizes(node, i);
+      const Extents& more = node.sizes(i);
       result.values.insert(result.values.end(), more.begin(), more.end());
       if (result.values.size() > max_rank) node.refuse("joins more numbers than a shape has");
     }
     return result;
   }
   GraphTensor constant_node(const OnnxNode& node) {
-    if (const onnx::TensorProto* value = node.tensor("value")) {
+    if (const onnx::TensorProto* value = node.tensor_attribute("value")) {
       return constant_of(*value, "");
     }
     if (node.has("value_ints")) return Sizes{node.integers("value_ints", {})};
@@ -919,7 +799,7 @@ class GraphReader {
   const OnnxImportOptions& options_;
   TensorReader reader_;
   std::int64_t batch_ = any_batch;  ///< number of samples in the model's shapes
-  std::map<std::string, GraphTensor> tensors_;
+  OnnxNode::Tensors tensors_;
   ImportedLayers layers_;
   std::vector<const onnx::NodeProto*> needed_;
   std::map<std::string, int> readers_;  ///< of each tensor

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
 #include "core/printable.h"
@@ -42,13 +43,8 @@ class RuleCounts {
       return;
     }
     const std::string text = text_of(*rule);
-    for (auto& [known, count] : counts_) {
-      if (known == text) {
-        ++count;
-        return;
-      }
-    }
-    counts_.emplace_back(text, 1);
+    const auto known = std::ranges::find(counts_, text, &std::pair<std::string, int>::first);
+    (known == counts_.end() ? counts_.emplace_back(text, 0) : *known).second += 1;
   }
 
   void describe(std::vector<std::string>& notes) const {

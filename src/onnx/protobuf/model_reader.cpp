@@ -100,10 +100,18 @@ std::vector<Value> TensorReader::external_values(const onnx::TensorProto& tensor
   return values;
 }
 
-template <class Value>
-std::vector<Value> TensorReader::raw_values(const onnx::TensorProto& tensor) const {
-  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) return external_values<Value>(tensor);
+template <class Value, class Field>
+std::vector<Value> TensorReader::values_of(const onnx::TensorProto& tensor, const Field& field) const {
+  if (field.empty() && tensor.data_location() == onnx::TensorProto::EXTERNAL) {
+    return external_values<Value>(tensor);
+  }
   const std::size_t count = count_values(tensor);
+  if (!field.empty()) {
+    if (static_cast<std::size_t>(field.size()) != count) {
+      refuse(tensor, fmt::format("has {}, but its shape needs {}", counted(field.size(), "value"), count));
+    }
+    return {field.begin(), field.end()};
+  }
   const std::string& raw = tensor.raw_data();
   if (raw.size() != count * sizeof(Value)) {
     refuse(tensor,
@@ -118,22 +126,12 @@ std::vector<float> TensorReader::floats(const onnx::TensorProto& tensor) const {
   if (tensor.data_type() != onnx::TensorProto::FLOAT) {
     refuse(tensor, "has another type than float; export the model in float32");
   }
-  if (tensor.float_data().empty()) return raw_values<float>(tensor);
-  if (static_cast<std::size_t>(tensor.float_data_size()) != count_values(tensor)) {
-    refuse(tensor, fmt::format("has {}, but its shape needs {}", counted(tensor.float_data_size(), "value"),
-                               count_values(tensor)));
-  }
-  return {tensor.float_data().begin(), tensor.float_data().end()};
+  return values_of<float>(tensor, tensor.float_data());
 }
 
 std::vector<std::int64_t> TensorReader::integers(const onnx::TensorProto& tensor) const {
   if (tensor.data_type() != onnx::TensorProto::INT64) refuse(tensor, "has another type than int64");
-  if (tensor.int64_data().empty()) return raw_values<std::int64_t>(tensor);
-  if (static_cast<std::size_t>(tensor.int64_data_size()) != count_values(tensor)) {
-    refuse(tensor, fmt::format("has {}, but its shape needs {}", counted(tensor.int64_data_size(), "value"),
-                               count_values(tensor)));
-  }
-  return {tensor.int64_data().begin(), tensor.int64_data().end()};
+  return values_of<std::int64_t>(tensor, tensor.int64_data());
 }
 
 }  // namespace lockstep

@@ -30,8 +30,9 @@ class TensorReader {
  private:
   [[noreturn]] void refuse(const onnx::TensorProto& tensor, const std::string& reason) const;
   std::size_t count_values(const onnx::TensorProto& tensor) const;
-  template <class Value>
-  std::vector<Value> raw_values(const onnx::TensorProto& tensor) const;
+  /// `field`: the values if the tensor has neither raw data nor a file.
+  template <class Value, class Field>
+  std::vector<Value> values_of(const onnx::TensorProto& tensor, const Field& field) const;
   template <class Value>
   std::vector<Value> external_values(const onnx::TensorProto& tensor) const;
 

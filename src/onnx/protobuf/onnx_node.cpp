@@ -25,6 +25,68 @@ const std::string& OnnxNode::input(std::size_t number) const {
   return input_or_empty(number);
 }
 
+void OnnxNode::refuse_part(const OperationPart& part) const {
+  const char* const reason =
+      part.kind == OperationPart::Kind::narrowed
+          ? needs_matrix
+          : "this operator is supported as a part of SiLU, GELU and group normalization only";
+  throw Error(Category::data, fmt::format("{}: {}: {}", file_, part.node, reason));
+}
+
+const GraphTensor& OnnxNode::tensor(std::size_t number) const {
+  const auto found = tensors_.find(input(number));
+  if (found == tensors_.end()) {
+    refuse(fmt::format("no node before it gives its input {}", in_quotes(input(number))));
+  }
+  return found->second;
+}
+
+const OperationPart* OnnxNode::find_part(std::size_t number, OperationPart::Kind kind) const {
+  const auto* part = input_as<OperationPart>(number);
+  return part != nullptr && part->kind == kind ? part : nullptr;
+}
+
+LayerOutput OnnxNode::layer_output(std::size_t number) const {
+  if (const auto* output = input_as<LayerOutput>(number)) return *output;
+  if (const auto* part = input_as<OperationPart>(number)) refuse_part(*part);
+  refuse(fmt::format("input {} is a constant", number + 1));
+}
+
+LayerOutput OnnxNode::image() const {
+  const LayerOutput x = layer_output();
+  if (x.flat) refuse("takes images, but its input is [batch, values]");
+  return x;
+}
+
+const Constant& OnnxNode::constant(std::size_t number) const {
+  if (const auto* found = input_as<Constant>(number)) return *found;
+  refuse(fmt::format("input {} is not a constant", number + 1));
+}
+
+const std::vector<std::int64_t>& OnnxNode::sizes(std::size_t number) const {
+  if (const auto* found = input_as<Sizes>(number)) return found->values;
+  refuse(fmt::format("input {} does not consist of known sizes", number + 1));
+}
+
+std::optional<double> OnnxNode::find_number(std::size_t number) const {
+  if (const auto* found = input_as<Sizes>(number); found != nullptr && found->values.size() == 1) {
+    return static_cast<double>(found->values[0]);
+  }
+  if (const auto* found = input_as<Filled>(number); found != nullptr && found->shape.size() <= 1) {
+    return found->value;
+  }
+  const auto* found = input_as<Constant>(number);
+  if (found == nullptr || !(found->shape.empty() || found->shape == std::vector<std::int64_t>{1})) {
+    return std::nullopt;
+  }
+  return reader_.floats(*found->tensor).front();
+}
+
+double OnnxNode::number(std::size_t input) const {
+  if (const auto found = find_number(input)) return *found;
+  refuse(fmt::format("input {} is not a single number", input + 1));
+}
+
 const onnx::AttributeProto* OnnxNode::find(const char* attribute) const {
   for (const onnx::AttributeProto& each : proto_.attribute()) {
     if (each.name() == attribute) return &each;
@@ -54,7 +116,7 @@ std::vector<std::int64_t> OnnxNode::integers(const char* attribute,
   return {found->ints().begin(), found->ints().end()};
 }
 
-const onnx::TensorProto* OnnxNode::tensor(const char* attribute) const {
+const onnx::TensorProto* OnnxNode::tensor_attribute(const char* attribute) const {
   const onnx::AttributeProto* found = find(attribute);
   return found == nullptr || !found->has_t() ? nullptr : &found->t();
 }

@@ -3,6 +3,7 @@
 #include <onnx/onnx.pb.h>
 
 #include <functional>
+#include <initializer_list>
 
 #include "onnx/import.h"
 #include "onnx/protobuf/graph_writer.h"
@@ -116,31 +117,37 @@ TEST(OnnxImport, OfTheSmallModelWorks) {
 
 using Change = std::function<void(onnx::ModelProto&)>;
 
+/// A change of the small model, and parts of the message with which it is refused.
+struct Refused {
+  Change change;
+  std::vector<std::string> parts;
+};
+
+void expect_refused(std::initializer_list<Refused> rows) {
+  for (const auto& [change, parts] : rows) {
+    onnx::ModelProto model = small_model();
+    change(model);
+    expect_error(Category::data, parts, [&] { import_model(model); });
+  }
+}
+
+/// Sets an attribute of whole numbers.
+Change integers(const std::string& of, const std::string& name, const Extents& values) {
+  return [=](onnx::ModelProto& model) { set_integers(model, of, name, values); };
+}
+
 TEST(OnnxImport, RefusesWhatANetworkCannotExpress) {
-  const struct {
-    Change change;
-    std::vector<std::string> parts;
-  } rows[] = {
+  expect_refused({
       {[](auto& m) { node(m, "relu").set_op_type("Tanh"); },
        {"m.onnx: node 'relu' (Tanh): this operator is not supported; docs/onnx.md"}},
       {[](auto& m) { node(m, "relu").set_domain("com.microsoft"); },
        {"node 'relu' (Relu): this operator of the domain 'com.microsoft' is not supported"}},
-      {[](auto& m) {
-         set_integers(m, "conv", "pads", {0, 0, 1, 1});
-       },
+      {integers("conv", "pads", {0, 0, 1, 1}),
        {"node 'conv' (Conv): pads is 0,0,1,1: only 4 equal numbers are supported"}},
-      {[](auto& m) {
-         set_integers(m, "conv", "strides", {1, 2});
-       },
-       {"node 'conv' (Conv): strides is 1,2"}},
-      {[](auto& m) {
-         set_integers(m, "conv", "strides", {-1, -1});
-       },
-       {"strides is -1, not from 0 to 4096"}},
-      {[](auto& m) { set_integers(m, "conv", "strides", {}); }, {"strides is : only 2 equal numbers"}},
-      {[](auto& m) {
-         set_integers(m, "conv", "dilations", {9, 9});
-       },
+      {integers("conv", "strides", {1, 2}), {"node 'conv' (Conv): strides is 1,2"}},
+      {integers("conv", "strides", {-1, -1}), {"strides is -1, not from 0 to 4096"}},
+      {integers("conv", "strides", {}), {"strides is : only 2 equal numbers"}},
+      {integers("conv", "dilations", {9, 9}),
        {"node 'conv' (Conv)", "a window of 19 does not fit into 10 pixels"}},
       {[](auto& m) { attribute(m, "conv", "group").set_i(2); }, {"its weights are for 6 channels, not 3"}},
       {[](auto& m) { attribute(m, "conv", "group").set_i(0); }, {"0 features or channels are not from 1"}},
@@ -180,19 +187,11 @@ TEST(OnnxImport, RefusesWhatANetworkCannotExpress) {
        {"output 'conv' has 4x8x8 values, but a classifier gives one number per class"}},
       {[](auto& m) { m.mutable_graph()->mutable_output(0)->set_name("c.bias"); },
        {"output 'c.bias' is not the result of a layer"}},
-  };
-  for (const auto& [change, parts] : rows) {
-    onnx::ModelProto model = small_model();
-    change(model);
-    expect_error(Category::data, parts, [&] { import_model(model); });
-  }
+  });
 }
 
 TEST(OnnxImport, RefusesDamagedModels) {
-  const struct {
-    Change change;
-    std::vector<std::string> parts;
-  } rows[] = {
+  expect_refused({
       {[](auto& m) { m.mutable_graph()->clear_node(); }, {"m.onnx: is not an ONNX model: it has no nodes"}},
       {[](auto& m) { m.mutable_graph()->clear_output(); }, {"m.onnx: has no output"}},
       {[](auto& m) { m.mutable_graph()->clear_input(); }, {"m.onnx: has no input"}},
@@ -230,12 +229,7 @@ TEST(OnnxImport, RefusesDamagedModels) {
       {[](auto& m) { keep_elsewhere(m, "/etc/passwd", "0"); }, {"which is not the name of a file"}},
       {[](auto& m) { keep_elsewhere(m, "", "0"); }, {"which is not the name of a file"}},
       {[](auto& m) { keep_elsewhere(m, "m.data", "-1"); }, {"its offset or length in 'm.data' does not fit"}},
-  };
-  for (const auto& [change, parts] : rows) {
-    onnx::ModelProto model = small_model();
-    change(model);
-    expect_error(Category::data, parts, [&] { import_model(model); });
-  }
+  });
 }
 
 TEST(OnnxImport, ReadsWeightsBesideTheModel) {
