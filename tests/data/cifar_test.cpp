@@ -28,8 +28,7 @@ std::string record(char coarse, char fine, char value) {
 
 std::unique_ptr<Dataset> open_split(const TemporaryFolder& folder) {
   const std::vector<PackedFile> files = find_cifar_files(hundred, folder.path(), hundred.train_files);
-  HostBlock block(unpacked_size(files), [&](std::span<std::byte> bytes) { unpack(files, bytes); });
-  return make_cifar_dataset(hundred, files, std::move(block), {});
+  return make_cifar_dataset(hundred, files, HostBlock(files), {});
 }
 
 TEST(Cifar, TheFineLabelCountsAndFilesFollowEachOther) {

@@ -28,6 +28,7 @@ TEST(Csv, Rfc4180) {
             (std::vector<Fields>{{"a"}}));
   EXPECT_EQ(records("\"a,b\",\"c\"\"d\"\n"), (std::vector<Fields>{{"a,b", "c\"d"}}));
   EXPECT_EQ(records("\"a\nb\",c\n"), (std::vector<Fields>{{"a\nb", "c"}}));
+  EXPECT_EQ(records("x,\"a\rb\""), (std::vector<Fields>{{"x", "a\rb"}}));
   EXPECT_EQ(records(",\n\n,,\n"), (std::vector<Fields>{{"", ""}, {"", "", ""}}));
   EXPECT_EQ(records(""), std::vector<Fields>{});
 }
@@ -68,17 +69,14 @@ TEST(Csv, LinesAreCountedThroughQuotes) {
 }
 
 TEST(Csv, QuotesThatDoNotFit) {
-  expect_error(Category::data, {"t.csv: line 2: a quote that is not closed"},
-               [] { records("a\n\"b\nc\nd\n"); });
-  expect_error(Category::data, {"t.csv: line 1: a quote inside"}, [] { records("a\"b\n"); });
-  expect_error(Category::data, {"t.csv: line 1: characters after a closing quote"},
-               [] { records("\"a\"b\n"); });
-}
-
-TEST(Csv, QuotesThatCloseInALaterLine) {
-  expect_error(Category::data,
-               {"t.csv: line 3: characters after the closing quote of a field that begins in line 2"},
-               [] { records("a\n\"b\n\"c\n"); });
+  const std::vector<std::pair<std::string_view, std::string>> cases = {
+      {"a\n\"b\nc\nd\n", "line 2: a quote that is not closed"},
+      {"a\"b\n", "line 1: a quote inside"},
+      {"\"a\"b\n", "line 1: characters after a closing quote"},
+      {"a\n\"b\n\"c\n", "line 3: characters after the closing quote of a field that begins in line 2"}};
+  for (const auto& [text, message] : cases) {
+    expect_error(Category::data, {"t.csv: " + message}, [&text = text] { records(text); });
+  }
 }
 
 TEST(Csv, LinesThatEndWithCrAloneAreRefused) {
@@ -92,10 +90,6 @@ TEST(Csv, LinesThatEndWithCrAloneAreRefused) {
           [&] { read(text); });
     }
   }
-}
-
-TEST(Csv, QuotedFieldsMayHaveCrAlone) {
-  EXPECT_EQ(records("x,\"a\rb\""), (std::vector<Fields>{{"x", "a\rb"}}));
 }
 
 TEST(Csv, SeparatorsAreFound) {
@@ -220,12 +214,10 @@ TEST(CsvTable, WarnsOfAHeaderThatIsARow) {
   }
 }
 
+/// Warnings of a table with a column x of these cells.
+Fields warnings(const Fields& cells) { return parsed(column(cells, '\t')).warnings; }
+
 TEST(CsvTable, WarnsOfNumbersInAnotherNotation) {
-  const auto warnings = [](const Fields& cells) {
-    std::string text = "x\tlabel\n";
-    for (const std::string& cell : cells) text += fmt::format("{}\ta\n", cell);
-    return parsed(text).warnings;
-  };
   const auto warning = [](const char* example, const char* more = "") {
     return Fields{fmt::format(
         "t.csv: column x: numbers such as '{}' count as texts: write them like 1234.5{}", example, more)};
@@ -279,15 +271,10 @@ TEST(CsvTable, WarnsOfDecimalPointsBesideCommas) {
 }
 
 TEST(CsvTable, WarnsOfTextsAmongNumbers) {
-  const auto warnings = [](std::initializer_list<const char*> cells) {
-    std::string text = "kids\tlabel\n";
-    for (const char* cell : cells) text += fmt::format("{}\ta\n", cell);
-    return parsed(text).warnings;
-  };
-  EXPECT_EQ(warnings({"1", "3+", "x", "2", "NA", "1", "4"}),
-            Fields{"t.csv: column 'kids' holds categories, since 'x' (line 4) is not a number, as 4 of its 6 "
+  EXPECT_EQ(warnings({"1", "3+", "few", "2", "NA", "1", "4"}),
+            Fields{"t.csv: column 'x' holds categories, since 'few' (line 4) is not a number, as 4 of its 6 "
                    "cells are: correct such cells, or leave them empty for missing values"});
-  EXPECT_EQ(warnings({"1", "x", "y"}), Fields());
+  EXPECT_EQ(warnings({"1", "few", "many"}), Fields());
   EXPECT_EQ(warnings({"1", "2", "3+"}), Fields());
   EXPECT_EQ(warnings({"1", "2", "NA"}), Fields());
 }
@@ -425,8 +412,6 @@ TEST(CsvDataset, TestTablesThatDoNotFit) {
                [&] { csv_datasets(control, control); });
 }
 
-/// The table has as many classes as rows, as in a column of measurements that is taken for labels. It would
-/// take minutes to compare each row with all classes.
 TEST(CsvDataset, NumbersToPredictAreStandardizedByTheTrainingRows) {
   const DatasetPair pair = csv_datasets("x,price\n1,100\n2,300\n", "x,price\n5,400\n", Task::regression);
   for (const Dataset* part : {pair.train.get(), pair.test.get()}) {
@@ -454,6 +439,8 @@ TEST(CsvDataset, NumbersThatCannotBePredicted) {
   refused("x,y\n1,1e200\n2,-1e200\n", "x,y\n1,1\n", "t.csv: column 'y': its numbers are too large");
 }
 
+/// The table has as many classes as rows, as in a column of measurements that is taken for labels. It would
+/// take minutes to compare each row with all classes.
 TEST(CsvDataset, AnyNumberOfClasses) {
   constexpr int rows = 500000;
   std::string text = "x,y\n";

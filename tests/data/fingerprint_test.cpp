@@ -41,7 +41,6 @@ struct Pictures : TemporaryFolder {
   Pictures() {
     const std::string image = jpeg_file(30, 30, 1);
     for (const char* name : {"cat", "dog"}) {
-      std::filesystem::create_directories(path() / name);
       for (int i = 100; i < 200; ++i) write(fmt::format("{}/{}.jpg", name, i), image);
     }
   }

@@ -19,8 +19,7 @@ const IdxDescription description = {.name = "tiny",
 
 std::unique_ptr<Dataset> open_train(const TemporaryFolder& folder) {
   const std::vector<PackedFile> files = find_idx_files(folder.path(), "train", description.advice);
-  HostBlock block(unpacked_size(files), [&](std::span<std::byte> bytes) { unpack(files, bytes); });
-  return make_idx_dataset(description, files, std::move(block));
+  return make_idx_dataset(description, files, HostBlock(files));
 }
 
 /// Contents of the two files of the split; `extension` is empty or .gz.

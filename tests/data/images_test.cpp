@@ -26,12 +26,10 @@ namespace {
 
 constexpr Shape shape = {.channels = 3, .height = 24, .width = 24};
 
-/// train/ with cats 1, 2 and dogs 1, 2.png; hidden files and other names are skipped.
+/// train/ with cats 1, 2 and dogs 1, 2.png; hidden entries and other names are skipped.
 struct Pets : TemporaryFolder {
   Pets() {
-    for (const char* name : {"train/cat", "train/dog", "train/.cache"}) {
-      std::filesystem::create_directories(path() / name);
-    }
+    write("train/.cache/1.jpg", "");
     write("train/cat/1.jpg", jpeg_file(60, 40, 1));
     write("train/cat/2.JPEG", jpeg_file(30, 30, 2, 1));
     write("train/cat/readme.txt", "text");
@@ -115,10 +113,7 @@ TEST(ImageFolder, FoldersOfAnotherLevel) {
   const std::string level = reason + "; its folders hold images: if they are the classes, name the folder ";
   for (const std::string name : {"Training", "VALID", "testing", "animals", "trains", "valley"}) {
     const TemporaryFolder photos;
-    for (const char* pet : {"cat", "dog"}) {
-      std::filesystem::create_directories(photos / name / pet);
-      photos.write(fmt::format("{}/{}/1.jpg", name, pet), "");
-    }
+    for (const char* pet : {"cat", "dog"}) photos.write(fmt::format("{}/{}/1.jpg", name, pet), "");
     const std::string folder = photos.string() + "/" + name;
     const bool is_part = name == "Training" || name == "VALID" || name == "testing";
     const auto expect = [&](const std::string& end, const std::string& closed) {
@@ -138,9 +133,8 @@ TEST(ImageFolder, FoldersOfAnotherLevel) {
 /// Two classes with 100 empty files each, for listing only.
 struct Undivided : TemporaryFolder {
   Undivided() {
-    for (const std::string& name : {std::string("cat"), std::string("dog")}) {
-      std::filesystem::create_directories(path() / name);
-      for (int i = 0; i < 100; ++i) write(name + "/" + std::to_string(i) + ".jpg", "");
+    for (const char* name : {"cat", "dog"}) {
+      for (int i = 0; i < 100; ++i) write(fmt::format("{}/{}.jpg", name, i), "");
     }
   }
   std::vector<std::string> names(bool test) const {
@@ -175,7 +169,6 @@ TEST(ImageParts, FilesThatAreAddedMoveFewOthers) {
   const Undivided pets;
   const std::vector<std::string> before = pets.names(true);
   pets.write("cat/0.png", "");
-  std::filesystem::create_directories(pets.path() / "ant");
   for (int i = 0; i < 50; ++i) pets.write("ant/" + std::to_string(i) + ".jpg", "");
   const std::vector<std::string> after = pets.names(true);
   std::vector<std::string> both;
@@ -262,7 +255,6 @@ TEST(ImageParts, AreTakenForWhatTheyAreCalled) {
     const TemporaryFolder pets;
     const auto add = [&](const std::string& part, int images) {
       for (const char* pet : {"cat", "dog"}) {
-        std::filesystem::create_directories(pets.path() / part / pet);
         for (int i = 0; i < images; ++i) pets.write(fmt::format("{}/{}/{}.jpg", part, pet, i), "");
       }
     };

@@ -20,20 +20,6 @@ TableEncoding fitted(std::string_view text, const CsvOptions& options = {}) {
   return fit_table_encoding(parsed(text, options));
 }
 
-/// Table with a column x of these cells, and labels.
-std::string column(const Texts& cells) {
-  std::string text = "x;label\n";
-  for (const std::string& cell : cells) text += cell + ";a\n";
-  return text;
-}
-
-/// The same, separated by tabs.
-std::string tab_column(const Texts& cells) {
-  std::string text = "x\tlabel\n";
-  for (const std::string& cell : cells) text += cell + "\ta\n";
-  return text;
-}
-
 TEST(TableEncoding, NumbersAreStandardized) {
   const TableColumn x = fitted(column({"1", "", "4", "4"})).columns.at(0);
   EXPECT_EQ(x, (TableColumn{.name = "x", .mean = 3.0, .deviation = std::sqrt(2.0), .gaps = true}));
@@ -74,7 +60,7 @@ TEST(TableEncoding, ColumnsThatCannotBeEncodedAreNamed) {
       {column(counted(65, "w")), "t.csv: column 'x'" + many},
       {column(counted(3000, "w")), "t.csv: column 'x'" + many},
       {column(counted(65, "$")), "leave it out with --drop-columns x, or write numbers like 1234.5"},
-      {tab_column(counted(65, "0,")), "or write numbers like 1234.5, or separate the cells by semicolons"},
+      {column(counted(65, "0,"), '\t'), "or write numbers like 1234.5, or separate the cells by semicolons"},
       {column(prices), "('few' in line 2, ...): leave it out with --drop-columns x, or write numbers like"},
       {column(one_price),
        "('$1' in line 2, ...): leave it out with --drop-columns x, or replace the texts by"},

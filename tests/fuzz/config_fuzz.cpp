@@ -10,7 +10,7 @@ namespace {
 void read_input(std::span<const std::byte> file) {
   may_refuse(
       [&] {
-        for (const lockstep::ConfigEntry& entry : lockstep::parse_config(text_of(file), "fuzz")) {
+        for (const lockstep::ConfigEntry& entry : lockstep::parse_config(lockstep::as_text(file), "fuzz")) {
           const std::string again = entry.name + " = " + lockstep::config_value(entry.value) + "\n";
           const auto entries = lockstep::parse_config(again, "again");
           if (entries.size() != 1 || entries[0].value != entry.value) std::abort();

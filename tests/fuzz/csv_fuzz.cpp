@@ -8,7 +8,7 @@ namespace {
 /// keeps and with which the same file gives the same codes.
 void read_input(std::span<const std::byte> file) {
   using namespace lockstep;
-  CsvReader reader(text_of(file), "file");
+  CsvReader reader(as_text(file), "file");
   CsvTable table = parse_csv_table(reader);
   if (table.cells.size() != table.rows() || sorted_classes(table.labels.texts).empty()) __builtin_trap();
   const TableEncoding fitted = fit_table_encoding(table);
@@ -18,7 +18,7 @@ void read_input(std::span<const std::byte> file) {
   document.read(document.root(), encoding);
   if (encoding != fitted) __builtin_trap();
   const EncodedTable encoded = encode_table(std::move(table), encoding);
-  CsvReader again(text_of(file), "file");
+  CsvReader again(as_text(file), "file");
   const EncodedTable read = read_encoded_table(again, encoding, encoding.label_column);
   std::vector<float> elements(encoding.elements()), others(encoding.elements());
   for (std::size_t row = 0; row < encoded.rows(); ++row) {

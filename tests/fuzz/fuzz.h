@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/as_text.h"
 #include "lockstep/error.h"
 
 /// Calls `read`. An error of `category` refuses the input; others end the fuzzer.
@@ -22,7 +23,3 @@ void may_refuse(const Read& read, lockstep::Category category = lockstep::Catego
 struct Parser {
   Parser(std::string_view name, void (&read)(std::span<const std::byte> file));
 };
-
-inline std::string_view text_of(std::span<const std::byte> file) {
-  return {reinterpret_cast<const char*>(file.data()), file.size()};
-}

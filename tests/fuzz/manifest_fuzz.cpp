@@ -11,10 +11,9 @@ namespace {
 /// The input is a MANIFEST, and one without its last line, which is added here. What is accepted is written
 /// back to the same text.
 void read_input(std::span<const std::byte> file) {
-  const std::string text(text_of(file));
-  lockstep::Digest digest;
-  digest.update(file);
-  for (const std::string& manifest : {text, fmt::format("{}MANIFEST xxh3:{}\n", text, digest.hex())}) {
+  const std::string text(lockstep::as_text(file));
+  const std::string digest = lockstep::Digest(file).hex();
+  for (const std::string& manifest : {text, fmt::format("{}MANIFEST xxh3:{}\n", text, digest)}) {
     may_refuse([&] {
       if (manifest_text(lockstep::parse_manifest(manifest, "file")) != manifest) __builtin_trap();
     });

@@ -8,7 +8,7 @@ namespace {
 void read_input(std::span<const std::byte> file) {
   may_refuse(
       [&] {
-        lockstep::build_graph(*lockstep::parse_network(text_of(file), "fuzz", {1, 28, 28}, 10));
+        lockstep::build_graph(*lockstep::parse_network(lockstep::as_text(file), "fuzz", {1, 28, 28}, 10));
       },
       lockstep::Category::usage);
 }

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <vector>
 
 #include "core/hash.h"
@@ -10,13 +13,8 @@ namespace {
 /// same bytes.
 void read_input(std::span<const std::byte> input) {
   std::vector<std::byte> file(input.begin(), input.end());
-  lockstep::Digest digest;
-  digest.update(input);
-  for (const std::uint64_t word : digest.words()) {
-    for (int i = 0; i < 8; ++i) {
-      file.push_back(static_cast<std::byte>(word >> (8 * i) & 0xff));
-    }
-  }
+  const std::array digest = lockstep::Digest(input).words();
+  std::ranges::copy(std::as_bytes(std::span(digest)), std::back_inserter(file));
   if (serialize(lockstep::parse_shard_index(file, "file")) != file) __builtin_trap();
 }
 

@@ -5,7 +5,7 @@ namespace {
 
 /// The input is a state.json. What is accepted is read back from its own text.
 void read_input(std::span<const std::byte> file) {
-  const lockstep::CheckpointState state = lockstep::parse_state(text_of(file), "file");
+  const lockstep::CheckpointState state = lockstep::parse_state(lockstep::as_text(file), "file");
   if (lockstep::parse_state(lockstep::state_json(state), "file") != state) __builtin_trap();
 }
 

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/sets/csv_dataset.h"
 
@@ -11,6 +14,13 @@ namespace lockstep {
 inline CsvTable parsed(std::string_view text, const CsvOptions& options = {}) {
   CsvReader reader(text, "t.csv");
   return parse_csv_table(reader, options);
+}
+
+/// Text of a table with a column x of these cells, and labels.
+inline std::string column(const std::vector<std::string>& cells, char separator = ';') {
+  std::string text = fmt::format("x{}label\n", separator);
+  for (const std::string& cell : cells) text += fmt::format("{}{}a\n", cell, separator);
+  return text;
 }
 
 /// Table of the text of a file t.csv, encoded as its training rows are, with labels.

@@ -15,22 +15,6 @@ std::size_t sample_bytes(const Dataset& dataset) {
   return dataset.shape().size() * (dataset.encoding() == Encoding::floats ? sizeof(float) : 1);
 }
 
-std::vector<std::int32_t> labels_of(const Dataset& dataset) {
-  std::vector<std::int32_t> labels(dataset.size());
-  for (std::uint64_t id = 0; id < labels.size(); ++id) labels[id] = target_of(dataset, id).label;
-  return labels;
-}
-
-std::vector<float> targets_of(const Dataset& dataset) {
-  std::vector<float> targets;
-  if (target_count(dataset) == 0) return targets;
-  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
-    const std::span<const float> values = dataset.targets(id);
-    targets.insert(targets.end(), values.begin(), values.end());
-  }
-  return targets;
-}
-
 /// Copies all samples to `to`, through host memory with fast copies to the device.
 void copy_samples(Device& device, const Dataset& dataset, std::byte* to) {
   constexpr std::size_t stage_bytes = std::size_t{8} << 20;

@@ -4,7 +4,7 @@
 
 #include "core/random/permutation.h"
 #include "data/augment/mixup.h"
-#include "data/augment/placement.h"
+#include "data/augment/pixels.h"
 #include "data/feed/micro_batch.h"
 #include "lockstep/input.h"
 #include "lockstep/shape.h"

@@ -51,17 +51,4 @@ void PackedFile::unpack(std::span<std::byte> destination) const {
   }
 }
 
-std::size_t unpacked_size(std::span<const PackedFile> files) {
-  std::size_t size = 0;
-  for (const PackedFile& file : files) size += file.size();
-  return size;
-}
-
-void unpack(std::span<const PackedFile> files, std::span<std::byte> destination) {
-  for (const PackedFile& file : files) {
-    file.unpack(destination.first(file.size()));
-    destination = destination.subspan(file.size());
-  }
-}
-
 }  // namespace lockstep

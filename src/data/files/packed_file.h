@@ -28,9 +28,4 @@ class PackedFile {
   bool compressed_ = false;
 };
 
-/// Bytes of all `files` together, unpacked.
-std::size_t unpacked_size(std::span<const PackedFile> files);
-/// Unpacks the files one after the other into `destination`, which has unpacked_size(files) bytes.
-void unpack(std::span<const PackedFile> files, std::span<std::byte> destination);
-
 }  // namespace lockstep

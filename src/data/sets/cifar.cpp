@@ -6,7 +6,6 @@
 
 #include "core/as_text.h"
 #include "core/files/file.h"
-#include "data/sets/host_dataset.h"
 #include "data/sets/registry.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -55,8 +54,7 @@ std::unique_ptr<Dataset> open_split(const World& world, const CifarDescription& 
                                     const std::vector<std::string>& names) {
   std::vector<PackedFile> files;
   world.agree([&] { files = find_cifar_files(description, directory, names); });
-  HostBlock block = HostBlock::share(world, unpacked_size(files),
-                                     [&](std::span<std::byte> bytes) { unpack(files, bytes); });
+  HostBlock block(world, files);
   std::unique_ptr<Dataset> dataset;
   world.agree([&] {
     dataset =

@@ -1,13 +1,34 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "data/feed/host_block.h"
+#include "comm/transports/shared_memory.h"
+#include "data/files/packed_file.h"
 #include "lockstep/dataset.h"
 
 namespace lockstep {
+
+/// Unpacked contents of files, one after the other: one copy per host if it can be shared, else one per rank.
+class HostBlock {
+ public:
+  /// Makes a copy for this rank alone.
+  explicit HostBlock(const std::vector<PackedFile>& files);
+  /// Collective; the files are equal on all ranks of a host. The first rank of each host unpacks them, or
+  /// every rank its own copy; all ranks throw its exception.
+  HostBlock(const World& world, const std::vector<PackedFile>& files);
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::unique_ptr<SharedMemory> shared_;
+  std::unique_ptr<std::byte[]> own_;
+  std::span<std::byte> bytes_;  ///< of `shared_` or `own_`
+};
 
 /// Images in a HostBlock, with a class of one byte each.
 class HostDataset final : public Dataset {

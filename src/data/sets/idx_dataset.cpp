@@ -5,7 +5,6 @@
 #include "core/files/file_system.h"
 #include "core/printable.h"
 #include "data/files/idx.h"
-#include "data/sets/host_dataset.h"
 #include "data/sets/registry.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
@@ -51,8 +50,7 @@ std::unique_ptr<Dataset> open_split(const World& world, const IdxDescription& de
                                     const std::string& directory, const std::string& name) {
   std::vector<PackedFile> files;
   world.agree([&] { files = find_idx_files(directory, name, description.advice); });
-  HostBlock block = HostBlock::share(world, unpacked_size(files),
-                                     [&](std::span<std::byte> bytes) { unpack(files, bytes); });
+  HostBlock block(world, files);
   std::unique_ptr<Dataset> dataset;
   world.agree([&] { dataset = make_idx_dataset(description, files, std::move(block)); });
   return dataset;

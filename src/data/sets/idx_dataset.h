@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/feed/host_block.h"
-#include "data/files/packed_file.h"
-#include "lockstep/dataset.h"
+#include "data/sets/host_dataset.h"
 
 namespace lockstep {
 

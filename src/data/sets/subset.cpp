@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/random/hash_integer.h"
+#include "data/feed/target.h"
 #include "data/fingerprint.h"
 #include "data/sets/held_out.h"
 #include "lockstep/error.h"
@@ -47,16 +48,8 @@ class Subset final : public Dataset {
 
 /// Classes by which the samples of a data set are divided.
 std::vector<int> strata_of(const Dataset& dataset) {
-  std::vector<int> strata(dataset.size());
-  std::vector<float> targets;
-  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
-    if (dataset.task() == Task::classification) strata[id] = dataset.label(id);
-    if (dataset.task() != Task::multilabel) continue;
-    const std::span<const float> own = dataset.targets(id);
-    targets.insert(targets.end(), own.begin(), own.end());
-  }
-  if (dataset.task() != Task::multilabel) return strata;
-  return rarest_labels(targets, static_cast<std::size_t>(dataset.classes()));
+  if (dataset.task() != Task::multilabel) return labels_of(dataset);
+  return rarest_labels(targets_of(dataset), static_cast<std::size_t>(dataset.classes()));
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 namespace lockstep {
 
 /// Image files of a part of a data set, by class, then by name: in folders named after their classes
-/// (FOLDER/CLASS/NAME.jpg), anywhere in a folder with a table of their classes, or in tar archives.
+/// (FOLDER/CLASS/NAME.jpg), anywhere in a folder with a table of their classes, or in tar archives. With
+/// targets: in the order of the rows of the table.
 struct ImageList {
   struct File {
     std::string name;  ///< CLASS/NAME.jpg, or a path in FOLDER; in an archive, the entry's name
@@ -23,6 +24,7 @@ struct ImageList {
   std::vector<std::string> classes = {};
   bool has_table = false;  ///< whether a table has the classes of the files in `folder`, not their names
   std::vector<File> files = {};
+  std::vector<float> targets = {};      ///< [file][class]: 1 if it applies, else 0; empty: a class each
   std::uint64_t skipped_files = 0;      ///< entries that are no image of a class; hidden entries do not count
   std::string first_skipped_file = {};  ///< without FOLDER
   std::string warning_of_others = {};   ///< line about what lies beside the parts; empty: nothing

@@ -12,20 +12,12 @@
 namespace lockstep {
 namespace {
 
-std::filesystem::path index_of(const std::filesystem::path& folder, Part part) {
-  return find_part(folder, part, ".index");
-}
-
-std::unique_ptr<Dataset> open_packed_part(const std::filesystem::path& folder, Part part, Shape shape) {
-  const std::filesystem::path index = index_of(folder, part);
-  return index.empty() ? nullptr : open_packed_images(folder, index.stem().string(), shape);
-}
-
 DatasetPair open_packed_parts(const std::filesystem::path& folder, double test_fraction, Shape shape,
                               DataUse use) {
-  const std::filesystem::path test = index_of(folder, Part::test);
+  const std::filesystem::path test = find_part(folder, Part::test, ".index");
   test_share(test, test_fraction, use);
-  if (use == DataUse::training && test.empty() && index_of(folder, Part::validation).empty()) {
+  const std::filesystem::path validation = find_part(folder, Part::validation, ".index");
+  if (use == DataUse::training && test.empty() && validation.empty()) {
     throw Error(Category::data, fmt::format("{}: no test.index there beside train.index: pack the data again",
                                             folder.string()));
   }
@@ -35,11 +27,14 @@ DatasetPair open_packed_parts(const std::filesystem::path& folder, double test_f
         fmt::format("does not divide packed images ({}): give it to lockstep data pack", folder.string()),
         "test-fraction");
   }
+  const auto open_part = [&](const std::filesystem::path& index) {
+    return index.empty() ? nullptr : open_packed_images(folder, index.stem().string(), shape);
+  };
   DatasetPair pair;
-  pair.train = open_packed_part(folder, Part::train, shape);
-  pair.validation = open_packed_part(folder, Part::validation, shape);
-  pair.test = open_packed_part(folder, Part::test, shape);
-  pair.validation_origin = index_of(folder, Part::validation).string();
+  pair.train = open_part(find_part(folder, Part::train, ".index"));
+  pair.validation = open_part(validation);
+  pair.test = open_part(test);
+  pair.validation_origin = validation.string();
   pair.test_origin = test.string();
   for (const Dataset* part : {pair.validation.get(), pair.test.get()}) {
     if (part == nullptr || part->class_names() == pair.train->class_names()) continue;
@@ -102,10 +97,6 @@ DatasetPair open_images(const World& world, const DatasetOptions& options, DataU
       throw Error(Category::usage, "data set 'images' has no default folder: name one", "data-dir");
     }
     check_task(options);
-    if (options.task == Task::multilabel) {
-      pair = open_labelled_images(options, use);
-      return;
-    }
     const Shape shape{
         .channels = options.channels, .height = options.image_size, .width = options.image_size};
     pair = options.labels.empty() ? open_classes(options.directory, options.test_fraction, shape, use)

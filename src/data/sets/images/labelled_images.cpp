@@ -15,10 +15,8 @@
 #include "core/files/folder.h"
 #include "core/hash.h"
 #include "core/printable.h"
-#include "data/fingerprint.h"
 #include "data/sets/held_out.h"
 #include "data/sets/images/label_table.h"
-#include "data/sets/images/listed_images.h"
 #include "data/sets/parts.h"
 #include "lockstep/error.h"
 
@@ -29,38 +27,6 @@ using Path = std::filesystem::path;
 
 constexpr std::array all_parts = {Part::train, Part::validation, Part::test};
 
-/// Labels of samples.
-struct SampleLabels {
-  std::vector<std::string> names;
-  std::vector<float> targets;  ///< [sample][label]
-};
-
-class LabelledImages final : public Dataset {
- public:
-  LabelledImages(std::unique_ptr<Dataset> images, SampleLabels labels)
-      : images_(std::move(images)), labels_(std::move(labels)) {}
-
-  std::uint64_t size() const override { return images_->size(); }
-  Shape shape() const override { return images_->shape(); }
-  int classes() const override { return static_cast<int>(labels_.names.size()); }
-  Task task() const override { return Task::multilabel; }
-  Encoding encoding() const override { return images_->encoding(); }
-  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
-    return images_->sample(id, buffer);
-  }
-  int label(std::uint64_t /*id*/) const override { return 0; }
-  std::span<const float> targets(std::uint64_t id) const override {
-    return std::span(labels_.targets).subspan(id * labels_.names.size(), labels_.names.size());
-  }
-  std::string fingerprint() const override { return Fingerprint(*this).add(images_->fingerprint()).text(); }
-  std::string sample_name(std::uint64_t id) const override { return images_->sample_name(id); }
-  std::vector<std::string> class_names() const override { return labels_.names; }
-
- private:
-  std::unique_ptr<Dataset> images_;
-  SampleLabels labels_;
-};
-
 /// Image files below a folder. With a folder `train` in it, those in the folders of parts only.
 class ImageTree {
  public:
@@ -69,7 +35,6 @@ class ImageTree {
     Part part = Part::train;
     std::size_t table = 0;  ///< number of the table that names it
     std::size_t line = 0;   ///< in that table; 0: no table names it
-    int label = 0;          ///< its class, if the table has classes
   };
 
   explicit ImageTree(const Path& folder) : folder_(folder) {
@@ -88,10 +53,10 @@ class ImageTree {
 
   const Path& folder() const { return folder_; }
   std::vector<Image>& images() { return images_; }
-  /// Path of an image below the folder of its part.
-  std::string path_in_part(const Image& image) const {
-    const std::string& folder = part_folders_[number_of(image.part)];
-    return folder.empty() ? image.path : image.path.substr(folder.size() + 1);
+  /// Path of the image `path` below the folder of its part.
+  std::string path_in_part(const std::string& path) const {
+    const std::string& folder = part_folders_[number_of(images_[ids_.at(path)].part)];
+    return folder.empty() ? path : path.substr(folder.size() + 1);
   }
   /// Images that a table calls `name`, in the folder itself or in those of `parts`.
   std::vector<std::size_t> find(const std::string& name, std::span<const Part> parts) const {
@@ -126,16 +91,10 @@ class ImageTree {
   std::unordered_map<std::string, std::size_t> ids_;
 };
 
-/// Samples of a part: images of a tree with their rows.
-struct Samples {
-  std::vector<std::size_t> images = {};
-  std::vector<float> targets = {};
-
-  void append(std::size_t image, std::span<const float> own) {
-    images.push_back(image);
-    targets.insert(targets.end(), own.begin(), own.end());
-  }
-};
+void append_file(ImageList& list, const ImageList::File& file, std::span<const float> targets) {
+  list.files.push_back(file);
+  list.targets.insert(list.targets.end(), targets.begin(), targets.end());
+}
 
 /// The images and their rows, by part.
 class LabelledTree {
@@ -161,9 +120,9 @@ class LabelledTree {
       }
       image.table = tables_.size() - 1;
       image.line = table.lines[row];
-      if (!table.classes.empty()) image.label = table.classes[row];
-      samples_of(part.value_or(image.part))
-          .append(images[row], std::span(table.targets).subspan(row * count, count));
+      append_file(list_of(part.value_or(image.part)),
+                  {.name = image.path, .label = table.classes.empty() ? 0 : table.classes[row]},
+                  std::span(table.targets).subspan(row * count, count));
     }
   }
 
@@ -178,29 +137,20 @@ class LabelledTree {
                                             in_quotes(std::ranges::find_if(images, missing)->path)));
   }
 
-  Samples& samples_of(Part part) { return samples_[static_cast<std::size_t>(part)]; }
+  /// Images of a part so far, in the order of its rows: files and targets only.
+  ImageList& list_of(Part part) { return lists_[static_cast<std::size_t>(part)]; }
   /// Hash of the image's path below the folder of its part.
-  std::uint64_t key_of(std::size_t image) {
-    const std::string path = tree_.path_in_part(tree_.images()[image]);
-    return Digest(path).words()[0];
+  std::uint64_t key_of(const ImageList::File& image) const {
+    return Digest(tree_.path_in_part(image.name)).words()[0];
   }
-  /// Images of a part, in the order of its rows. `place`: table or folder of the part, for the error if it
-  /// has no samples.
-  ImageList list(Part part, const std::string& place, const std::vector<std::string>& labels) {
-    const Samples& samples = samples_of(part);
-    if (samples.images.empty()) throw Error(Category::data, place + ": no images in this part of the data");
-    ImageList listed{.folder = tree_.folder(), .classes = labels};
-    for (const std::size_t image : samples.images) {
-      listed.files.push_back({.name = tree_.images()[image].path, .label = tree_.images()[image].label});
-    }
-    return listed;
-  }
-  /// Data set of a part, with the parameters of list().
-  std::unique_ptr<Dataset> make(Part part, const std::string& place, const std::vector<std::string>& labels,
-                                Shape shape) {
-    ImageList images = list(part, place, labels);
-    return std::make_unique<LabelledImages>(make_images(std::move(images), shape),
-                                            SampleLabels{labels, std::move(samples_of(part).targets)});
+  /// Moves out the complete list of a part. `place`: table or folder of the part, for the error if it has no
+  /// images.
+  ImageList take_list(Part part, const std::string& place, const std::vector<std::string>& labels) {
+    ImageList list = std::move(list_of(part));
+    if (list.files.empty()) throw Error(Category::data, place + ": no images in this part of the data");
+    list.folder = tree_.folder();
+    list.classes = labels;
+    return list;
   }
 
  private:
@@ -240,25 +190,25 @@ class LabelledTree {
   }
 
   ImageTree tree_;
-  std::array<Samples, all_parts.size()> samples_ = {};
+  std::array<ImageList, all_parts.size()> lists_ = {};
   std::vector<std::string> tables_;  ///< files that were added
 };
 
 /// Moves the share `fraction` of the training samples to the test samples.
 void split_off_test_samples(LabelledTree& tree, const LabelTable& table, double fraction, DataUse use) {
   const std::size_t count = table.labels.size();
-  Samples all = std::exchange(tree.samples_of(Part::train), {});
+  const ImageList all = std::exchange(tree.list_of(Part::train), {});
   std::vector<std::uint64_t> keys;
-  for (const std::size_t image : all.images) keys.push_back(tree.key_of(image));
+  for (const ImageList::File& image : all.files) keys.push_back(tree.key_of(image));
   const std::vector<bool> is_test = held_out(rarest_labels(all.targets, count), keys, fraction);
-  for (std::size_t i = 0; i < all.images.size(); ++i) {
-    tree.samples_of(is_test[i] ? Part::test : Part::train)
-        .append(all.images[i], std::span(all.targets).subspan(i * count, count));
+  for (std::size_t i = 0; i < all.files.size(); ++i) {
+    append_file(tree.list_of(is_test[i] ? Part::test : Part::train), all.files[i],
+                std::span(all.targets).subspan(i * count, count));
   }
-  if (tree.samples_of(Part::test).images.empty()) {
+  if (tree.list_of(Part::test).files.empty()) {
     throw Error(Category::data,
                 fmt::format("{}: a test fraction of {} of {} images leaves none to test{}", table.file,
-                            fraction, all.images.size(), without_test_advice(use)));
+                            fraction, all.files.size(), without_test_advice(use)));
   }
 }
 
@@ -342,8 +292,11 @@ ImageParts list_labelled_images(const DatasetOptions& options, DataUse use) {
   const LabelPlaces places = find_label_places(options, use);
   LabelledTree tree(options.directory);
   const LabelTable table = add_tables(tree, places, options);
+  const bool has_classes = options.task != Task::multilabel, holds_out = places.test_fraction > 0.0;
+  if (holds_out && !has_classes) split_off_test_samples(tree, table, places.test_fraction, use);
   const auto list_part = [&](Part part, const Path& place) {
-    ImageList images = tree.list(part, place.string(), table.labels);
+    ImageList images = tree.take_list(part, place.string(), table.labels);
+    if (!has_classes) return images;
     images.has_table = true;
     std::ranges::sort(images.files, {}, [](const ImageList::File& file) {
       const std::string_view path = file.name;
@@ -352,39 +305,21 @@ ImageParts list_labelled_images(const DatasetOptions& options, DataUse use) {
     return images;
   };
   ImageParts parts{.train = list_part(Part::train, places.train), .validation = {}, .test = {}};
-  check_classes_are_trained(parts.train, table);
-  if (use == DataUse::training) check_several_classes(table.file, table.labels);
+  if (has_classes) check_classes_are_trained(parts.train, table);
+  if (has_classes && use == DataUse::training) check_several_classes(table.file, table.labels);
   if (!places.validation.empty()) {
     parts.validation = list_part(Part::validation, places.validation);
     parts.validation_origin = places.validation.string();
   }
-  if (places.test_fraction > 0.0) {
-    parts.test = split_off_test_images(parts.train, places.test_fraction, use);
+  if (holds_out) {
+    parts.test = has_classes ? split_off_test_images(parts.train, places.test_fraction, use)
+                             : list_part(Part::test, places.test);
     parts.test_origin = origin_of_fraction(places.test_fraction);
   } else if (!places.test.empty()) {
     parts.test = list_part(Part::test, places.test);
     parts.test_origin = places.test.string();
   }
   return parts;
-}
-
-DatasetPair open_labelled_images(const DatasetOptions& options, DataUse use) {
-  const LabelPlaces places = find_label_places(options, use);
-  LabelledTree tree(options.directory);
-  const LabelTable table = add_tables(tree, places, options);
-  if (places.test_fraction > 0.0) split_off_test_samples(tree, table, places.test_fraction, use);
-  const Shape shape{options.channels, options.image_size, options.image_size};
-  const auto make = [&](Part part, const Path& place) {
-    return tree.make(part, place.string(), table.labels, shape);
-  };
-  const bool holds_out = places.test_fraction > 0.0;
-  DatasetPair pair;
-  pair.train = make(Part::train, places.train);
-  if (!places.validation.empty()) pair.validation = make(Part::validation, places.validation);
-  if (holds_out || !places.test.empty()) pair.test = make(Part::test, places.test);
-  pair.validation_origin = places.validation.string();
-  pair.test_origin = holds_out ? origin_of_fraction(places.test_fraction) : places.test.string();
-  return pair;
 }
 
 }  // namespace lockstep

@@ -1,27 +1,23 @@
 #pragma once
 
 #include "data/sets/images/image_parts.h"
-#include "data/sets/parts.h"
-#include "lockstep/dataset.h"
 
 namespace lockstep {
 
-/// Opens images with any number of labels each (Task::multilabel). Tables name the images, relative to the
-/// folder of `options` or to the folder of their part, with or without extension; samples are in the order of
-/// the rows. `options.labels` is a table of all images, whose parts are FOLDER/train/, val/ and test/ as far
-/// as these folders exist; or a folder with a table for each part, train.csv, val.csv and test.csv. Without a
-/// test part, `options.test_fraction` holds out samples of each label (data/sets/held_out.h); keys are hashes
-/// of the images' paths below the folder of their part.
+/// Lists images with any number of labels each (Task::multilabel), or with a class each. Tables name the
+/// images, relative to the folder of `options` or to the folder of their part, with or without extension.
+/// `options.labels` is a table of all images, whose parts are FOLDER/train/, val/ and test/ as far as these
+/// folders exist; or a folder with a table for each part, train.csv, val.csv and test.csv. Without a test
+/// part, `options.test_fraction` holds out samples of each label or class (data/sets/held_out.h).
+///
+/// With labels, samples are in the order of the rows, and keys are hashes of the images' paths below the
+/// folder of their part. With classes, the order, and the samples that a fraction holds out, are those of the
+/// same files in folders of classes.
 ///
 /// Throws Error(usage) if the options name no folder, no table or, for training, no test part; Error(data) as
-/// read_label_table, for a row without image, an image without row, two rows for one image and two images for
-/// one row, and if the fraction leaves nothing to test.
-DatasetPair open_labelled_images(const DatasetOptions& options, DataUse use = DataUse::training);
-
-/// Lists images with a class each (Task::classification), which the tables name as for open_labelled_images.
-/// The order, and the samples that a fraction holds out, are those of the same files in folders of classes.
-/// Throws as open_labelled_images and read_class_table; Error(data) for a class without training image and,
-/// for training, for a single class.
+/// read_label_table or read_class_table, for a row without image, an image without row, two rows for one
+/// image and two images for one row, and if the fraction leaves nothing to test; for a class without training
+/// image and, for training, for a single class.
 ImageParts list_labelled_images(const DatasetOptions& options, DataUse use = DataUse::training);
 
 }  // namespace lockstep

@@ -91,10 +91,42 @@ class ListedImages final : public Dataset {
   std::vector<InputFile> archives_;
 };
 
+/// Images with any number of labels each, the classes of `images`.
+class LabelledImages final : public Dataset {
+ public:
+  /// `targets`: [sample][label].
+  LabelledImages(std::unique_ptr<Dataset> images, std::vector<float> targets)
+      : images_(std::move(images)), targets_(std::move(targets)) {}
+
+  std::uint64_t size() const override { return images_->size(); }
+  Shape shape() const override { return images_->shape(); }
+  int classes() const override { return images_->classes(); }
+  Task task() const override { return Task::multilabel; }
+  Encoding encoding() const override { return images_->encoding(); }
+  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
+    return images_->sample(id, buffer);
+  }
+  int label(std::uint64_t /*id*/) const override { return 0; }
+  std::span<const float> targets(std::uint64_t id) const override {
+    const auto count = static_cast<std::size_t>(classes());
+    return std::span(targets_).subspan(id * count, count);
+  }
+  std::string fingerprint() const override { return Fingerprint(*this).add(images_->fingerprint()).text(); }
+  std::string sample_name(std::uint64_t id) const override { return images_->sample_name(id); }
+  std::vector<std::string> class_names() const override { return images_->class_names(); }
+
+ private:
+  std::unique_ptr<Dataset> images_;
+  std::vector<float> targets_;
+};
+
 }  // namespace
 
 std::unique_ptr<Dataset> make_images(ImageList list, Shape shape) {
-  return std::make_unique<ListedImages>(std::move(list), shape);
+  std::vector<float> targets = std::move(list.targets);
+  auto images = std::make_unique<ListedImages>(std::move(list), shape);
+  if (targets.empty()) return images;
+  return std::make_unique<LabelledImages>(std::move(images), std::move(targets));
 }
 
 std::span<const std::uint8_t> read_image(const Dataset& dataset, std::uint64_t id, const ImageBytes& place,

@@ -11,8 +11,9 @@
 
 namespace lockstep {
 
-/// Data set of the images of a folder or of archives, which are read when samples are requested. Throws
-/// Error(data) for an archive that is shorter than when it was listed.
+/// Data set of the images of a folder or of archives, which are read when samples are requested; for
+/// Task::multilabel if the list has targets. Throws Error(data) for an archive that is shorter than when it
+/// was listed.
 std::unique_ptr<Dataset> make_images(ImageList list, Shape shape);
 
 /// Place of an image file's bytes.
