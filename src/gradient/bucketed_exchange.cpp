@@ -20,16 +20,6 @@ std::vector<Bucket> buckets_of(std::span<const std::size_t> begins, std::size_t 
   return buckets;
 }
 
-/// Memory of a rank's sum.
-struct SumMemory {
-  SumMemory(const Summation& summation, const std::vector<Partial>& partials, std::size_t elements)
-      : own(partials.empty() ? summation.allocate(elements) : Buffer()),
-        sum(partials.empty() ? own.floats().data() : partials.front().data) {}
-
-  Buffer own;  ///< memory of a rank without micro-batches
-  float* sum;
-};
-
 /// Addresses of element `begin` of the partial sums.
 std::vector<float*> parts_at(const std::vector<Partial>& partials, std::size_t begin) {
   std::vector<float*> parts;
@@ -43,12 +33,8 @@ class BucketedExchange final : public SumExchange {
     std::size_t begin;
     AllReduce sum;
   };
-  BucketedExchange(SumMemory memory, std::size_t elements, std::vector<Part> parts)
-      : memory_(std::move(memory)),
-        elements_(elements),
-        inputs_{memory_.sum},
-        parts_(std::move(parts)),
-        left_(parts_.size()) {}
+  BucketedExchange(std::span<float> sum, std::vector<Part> parts)
+      : elements_(sum.size()), inputs_{sum.data()}, parts_(std::move(parts)), left_(parts_.size()) {}
 
   void ready(Stream& stream, std::size_t begin) override {
     while (left_ > 0 && parts_[left_ - 1].begin >= begin) parts_[--left_].sum.start(stream);
@@ -67,7 +53,6 @@ class BucketedExchange final : public SumExchange {
   }
 
  private:
-  SumMemory memory_;
   std::size_t elements_;
   std::vector<const float*> inputs_;  ///< the sum
   std::vector<Part> parts_;
@@ -77,8 +62,8 @@ class BucketedExchange final : public SumExchange {
 
 /// Sum of a bucket by the library: adds up the rank's partial sums before.
 AllReduce plan_ring_bucket(Communicator& communicator, Summation& summation,
-                           const std::vector<Partial>& partials, float* sum, Bucket bucket) {
-  const std::span<float> values(sum + bucket.begin, bucket.size());
+                           const std::vector<Partial>& partials, std::span<float> sum, Bucket bucket) {
+  const std::span<float> values = sum.subspan(bucket.begin, bucket.size());
   const AllReduce reduce = communicator.plan_all_reduce(values);
   return {.start =
               [&summation, parts = parts_at(partials, bucket.begin), values, reduce](Stream& stream) {
@@ -170,32 +155,30 @@ AllReduce plan_tree_bucket(Communicator& communicator, Summation& summation, con
 }  // namespace
 
 std::unique_ptr<SumExchange> plan_ring_exchange(Communicator& communicator, Summation& summation,
-                                                const std::vector<Partial>& partials, std::size_t elements,
+                                                const std::vector<Partial>& partials, std::span<float> sum,
                                                 std::span<const std::size_t> buckets) {
-  SumMemory memory(summation, partials, elements);
   std::vector<BucketedExchange::Part> parts;
-  for (const Bucket bucket : buckets_of(buckets, elements)) {
-    parts.push_back({bucket.begin, plan_ring_bucket(communicator, summation, partials, memory.sum, bucket)});
+  for (const Bucket bucket : buckets_of(buckets, sum.size())) {
+    parts.push_back({bucket.begin, plan_ring_bucket(communicator, summation, partials, sum, bucket)});
   }
-  return std::make_unique<BucketedExchange>(std::move(memory), elements, std::move(parts));
+  return std::make_unique<BucketedExchange>(sum, std::move(parts));
 }
 
 std::unique_ptr<SumExchange> plan_tree_exchange(Communicator& communicator, Summation& summation,
                                                 const std::vector<Partial>& partials,
                                                 const std::vector<std::uint32_t>& counts, const Fold& fold,
-                                                std::size_t elements, std::span<const std::size_t> buckets,
+                                                std::span<float> sum, std::span<const std::size_t> buckets,
                                                 std::size_t gathered) {
-  SumMemory memory(summation, partials, elements);
   const std::size_t inputs = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
   std::vector<BucketedExchange::Part> parts;
-  for (const Bucket bucket : buckets_of(buckets, elements)) {
+  for (const Bucket bucket : buckets_of(buckets, sum.size())) {
     if (bucket.size() == 0) continue;
     const auto plan = bucket.size() * inputs <= gathered ? plan_tree_bucket<FoldedEverywhere>
                                                          : plan_tree_bucket<FoldedParts>;
     parts.push_back({bucket.begin, plan(communicator, summation, fold, parts_at(partials, bucket.begin),
-                                        counts, {memory.sum + bucket.begin, bucket.size()})});
+                                        counts, sum.subspan(bucket.begin, bucket.size()))});
   }
-  return std::make_unique<BucketedExchange>(std::move(memory), elements, std::move(parts));
+  return std::make_unique<BucketedExchange>(sum, std::move(parts));
 }
 
 }  // namespace lockstep

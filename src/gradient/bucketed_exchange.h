@@ -12,13 +12,12 @@
 namespace lockstep {
 
 /// Plans an exchange that leaves the whole sum on every rank, by the library's allreduce; the bits depend on
-/// the number of ranks. Every rank owns all `elements`, in one chunk. The chunk's only input is the sum,
-/// which is in the arena of the first of `partials`; a rank without partial sums has it in memory of the
-/// exchange. `buckets`: first elements of the parts that are summed one by one, the last part first, as soon
-/// as they are ready, beside later work of the stream if the communicator can do that; ascending from 0,
-/// equal on all ranks. Collective.
+/// the number of ranks. Every rank owns all elements, in one chunk, whose only input is `sum`: the arena of
+/// the first of `partials`; without any, other memory of the arenas' device. `buckets`: first elements of the
+/// parts that are summed one by one, the last part first, as soon as they are ready, beside later work of the
+/// stream if the communicator can do that; ascending from 0, equal on all ranks. Collective.
 std::unique_ptr<SumExchange> plan_ring_exchange(Communicator& communicator, Summation& summation,
-                                                const std::vector<Partial>& partials, std::size_t elements,
+                                                const std::vector<Partial>& partials, std::span<float> sum,
                                                 std::span<const std::size_t> buckets);
 
 /// Elements of all partial sums of a bucket, 4 MB, up to which every rank gets them all and folds them. That
@@ -32,7 +31,7 @@ constexpr std::size_t gathered_elements = std::size_t{1} << 20;
 std::unique_ptr<SumExchange> plan_tree_exchange(Communicator& communicator, Summation& summation,
                                                 const std::vector<Partial>& partials,
                                                 const std::vector<std::uint32_t>& counts, const Fold& fold,
-                                                std::size_t elements, std::span<const std::size_t> buckets,
-                                                std::size_t gathered = gathered_elements);
+                                                std::span<float> sum, std::span<const std::size_t> buckets,
+                                                std::size_t gathered);
 
 }  // namespace lockstep

@@ -46,23 +46,38 @@ struct Inputs {
   std::vector<std::uint32_t> counts;        // by rank
 };
 
+/// Parts for an exchange that leaves the whole sum on every rank.
+GradientSums::Parts parts_of_whole_sums(const GradientSumsOptions& options) {
+  GradientSums::Parts parts{.summation = options.summation,
+                            .merge = LocalMerge(options.partials, options.elements),
+                            .fold = {.program = {0}, .depth = 1},
+                            .last = options.elements};
+  if (!parts.merge.results().empty()) parts.sum = parts.merge.results().front().data;
+  return parts;
+}
+
 }  // namespace
 
+float* GradientSums::Parts::memory_of_sum() {
+  if (sum == nullptr) {
+    spare = summation.allocate(last - first);
+    sum = spare.floats().data();
+  }
+  return sum;
+}
+
 void GradientSums::ready(Stream& stream, std::size_t begin) {
-  merge_.record(stream, summation_, begin);
-  exchange_->ready(stream, begin);
+  parts_.merge.record(stream, parts_.summation, begin);
+  parts_.exchange->ready(stream, begin);
 }
 
 float* GradientSums::sum(Stream& stream) {
-  if (sum_ == nullptr) {
-    spare_ = summation_.allocate(last_ - first_);
-    sum_ = spare_.floats().data();
-  }
-  sums_ = {sum_};
+  float* const total = parts_.memory_of_sum();
+  sums_ = {total};
   while (const auto chunk = next(stream)) {
-    summation_.fold(stream, fold_, *chunk, sum_ + (chunk->begin - first_));
+    parts_.summation.fold(stream, parts_.fold, *chunk, total + (chunk->begin - parts_.first));
   }
-  return sum_;
+  return total;
 }
 
 /// A lone rank keeps its executors' sums apart: merging them first would be one more pass over memory.
@@ -70,9 +85,7 @@ std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
                                                   const GradientSumsOptions& options, const Slices& slices) {
   check(options, communicator.rank());
   const auto rank = static_cast<std::size_t>(communicator.rank());
-  std::unique_ptr<GradientSums> sums(new GradientSums(options.summation));
-  sums->first_ = slices[rank];
-  sums->last_ = slices[rank + 1];
+  GradientSums::Parts parts{.summation = options.summation, .first = slices[rank], .last = slices[rank + 1]};
 
   Inputs inputs;
   SumLayout layout{.own = {}, .counts = {}, .slices = slices};
@@ -83,43 +96,43 @@ std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
     }
     inputs.counts = {static_cast<std::uint32_t>(layout.own.size())};
   } else {
-    sums->merge_ = LocalMerge(options.partials, options.elements);
-    for (const Partial& partial : sums->merge_.results()) layout.own.push_back(partial.data);
+    parts.merge = LocalMerge(options.partials, options.elements);
+    for (const Partial& partial : parts.merge.results()) layout.own.push_back(partial.data);
     inputs = Inputs(options.assignment);
   }
   layout.counts = inputs.counts;
   // Only this rank reads its own partial sums of its slice, so the sum may overwrite them.
-  if (!layout.own.empty()) sums->sum_ = layout.own.front() + sums->first_;
-  if (const HostParts* const parts = find_host_parts(communicator)) {
-    HostExchange planned = plan_host_exchange(*parts, options.summation, layout, inputs.of_ranks);
+  if (!layout.own.empty()) parts.sum = layout.own.front() + parts.first;
+  if (const HostParts* const host_parts = find_host_parts(communicator)) {
+    HostExchange planned = plan_host_exchange(*host_parts, options.summation, layout, inputs.of_ranks);
     inputs.nodes = std::move(planned.inputs);
-    sums->exchange_ = std::move(planned.exchange);
+    parts.exchange = std::move(planned.exchange);
   } else {
-    sums->exchange_ = communicator.plan_sum(std::move(layout));
+    parts.exchange = communicator.plan_sum(std::move(layout));
   }
-  sums->fold_ = plan_fold(inputs.nodes, options.assignment.leaves);
-  return sums;
+  parts.fold = plan_fold(inputs.nodes, options.assignment.leaves);
+  return std::make_unique<GradientSums>(std::move(parts));
 }
 
 std::unique_ptr<GradientSums> plan_bucketed_sums(Communicator& communicator,
                                                  const GradientSumsOptions& options,
                                                  std::span<const std::size_t> buckets, std::size_t gathered) {
   check(options, communicator.rank());
-  std::unique_ptr<GradientSums> sums(new GradientSums(options));
+  GradientSums::Parts parts = parts_of_whole_sums(options);
   const Inputs inputs(options.assignment);
-  sums->exchange_ = plan_tree_exchange(communicator, options.summation, sums->merge_.results(), inputs.counts,
-                                       plan_fold(inputs.nodes, options.assignment.leaves), options.elements,
-                                       buckets, gathered);
-  return sums;
+  parts.exchange = plan_tree_exchange(communicator, options.summation, parts.merge.results(), inputs.counts,
+                                      plan_fold(inputs.nodes, options.assignment.leaves),
+                                      {parts.memory_of_sum(), options.elements}, buckets, gathered);
+  return std::make_unique<GradientSums>(std::move(parts));
 }
 
 std::unique_ptr<GradientSums> plan_ring_sums(Communicator& communicator, const GradientSumsOptions& options,
                                              std::span<const std::size_t> buckets) {
   check(options, communicator.rank());
-  std::unique_ptr<GradientSums> sums(new GradientSums(options));
-  sums->exchange_ =
-      plan_ring_exchange(communicator, options.summation, sums->merge_.results(), options.elements, buckets);
-  return sums;
+  GradientSums::Parts parts = parts_of_whole_sums(options);
+  parts.exchange = plan_ring_exchange(communicator, options.summation, parts.merge.results(),
+                                      {parts.memory_of_sum(), options.elements}, buckets);
+  return std::make_unique<GradientSums>(std::move(parts));
 }
 
 }  // namespace lockstep

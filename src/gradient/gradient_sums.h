@@ -32,49 +32,39 @@ struct GradientSumsOptions {
 /// calls.
 class GradientSums {
  public:
+  /// Parts of the sums, which the functions below plan.
+  struct Parts {
+    Summation& summation;
+    LocalMerge merge = {};
+    Buffer spare = {};  ///< memory of the sum on a rank without micro-batches
+    std::unique_ptr<SumExchange> exchange = nullptr;
+    Fold fold = {};
+    std::size_t first = 0, last = 0;  ///< elements that this rank owns
+    float* sum = nullptr;             ///< sum of element `first`; null: not allocated yet
+
+    /// `sum`, which is allocated if it has to be.
+    float* memory_of_sum();
+  };
+  explicit GradientSums(Parts parts) : parts_(std::move(parts)) {}
+
   /// Elements that this rank owns: [first, second). Optimizer state is needed for these only.
-  std::pair<std::size_t, std::size_t> owned() const { return {first_, last_}; }
+  std::pair<std::size_t, std::size_t> owned() const { return {parts_.first, parts_.last}; }
 
   /// Declares the gradients of elements from `begin` on final on all executors. Called once per step with 0.
   void ready(Stream& stream, std::size_t begin);
   /// Same as SumExchange::next, after ready(0). The sum of a chunk is the fold() of its inputs.
-  std::optional<SumChunk> next(Stream& stream) { return exchange_->next(stream); }
-  const Fold& fold() const { return fold_; }
+  std::optional<SumChunk> next(Stream& stream) { return parts_.exchange->next(stream); }
+  const Fold& fold() const { return parts_.fold; }
 
   /// Folds all chunks; replaces calls of next(). Returns the sum over all elements that this rank owns; later
   /// work may overwrite it.
   float* sum(Stream& stream);
   /// The sum that sum() computes, as a chunk with one input.
-  SumChunk summed() const { return {first_, last_, sums_}; }
+  SumChunk summed() const { return {parts_.first, parts_.last, sums_}; }
 
  private:
-  explicit GradientSums(Summation& summation) : summation_(summation) {}
-  /// For an exchange of whole arenas, which returns sums.
-  explicit GradientSums(const GradientSumsOptions& options)
-      : summation_(options.summation),
-        merge_(options.partials, options.elements),
-        fold_{.program = {0}, .depth = 1},
-        last_(options.elements),
-        sum_(merge_.results().empty() ? nullptr : merge_.results().front().data) {}
-  friend std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
-                                                           const GradientSumsOptions& options,
-                                                           const Slices& slices);
-  friend std::unique_ptr<GradientSums> plan_bucketed_sums(Communicator& communicator,
-                                                          const GradientSumsOptions& options,
-                                                          std::span<const std::size_t> buckets,
-                                                          std::size_t gathered);
-  friend std::unique_ptr<GradientSums> plan_ring_sums(Communicator& communicator,
-                                                      const GradientSumsOptions& options,
-                                                      std::span<const std::size_t> buckets);
-
-  Summation& summation_;
-  LocalMerge merge_;
-  std::unique_ptr<SumExchange> exchange_;
-  Fold fold_;
-  std::size_t first_ = 0, last_ = 0;
-  float* sum_ = nullptr;            ///< sum of element `first_`; null: not allocated yet
-  std::vector<const float*> sums_;  ///< `sum_`, as inputs of a chunk
-  Buffer spare_;                    ///< memory of the sum on a rank without micro-batches
+  Parts parts_;
+  std::vector<const float*> sums_;  ///< Parts::sum, as inputs of a chunk
 };
 
 /// Sums in the order of the fixed tree (core/tree.h): the bits depend neither on ranks nor on executors.

@@ -3,25 +3,14 @@
 namespace lockstep {
 namespace {
 
-/// Subtrees that the ranks of `host` contribute together.
-std::vector<Node> nodes_of_host(const HostRanks& hosts, std::size_t host,
-                                const std::vector<std::vector<Node>>& nodes) {
-  std::vector<Node> all;
-  for (std::size_t rank = hosts.first(host); rank < hosts.first(host + 1); ++rank) {
-    all.insert(all.end(), nodes[rank].begin(), nodes[rank].end());
-  }
-  return all;
-}
-
 class MergedByHosts final : public SumExchange {
  public:
+  /// `merges`: of each host.
   MergedByHosts(const HostParts& parts, Summation& summation, const SumLayout& layout,
-                const std::vector<std::vector<Node>>& nodes)
+                const std::vector<std::vector<Merge>>& merges)
       : summation_(summation) {
     const HostRanks& hosts = parts.hosts;
-    for (Merge& merge : plan_merge(nodes_of_host(hosts, hosts.host(), nodes))) {
-      merges_.push_back(std::move(merge.fold));
-    }
+    for (const Merge& merge : merges[hosts.host()]) merges_.push_back(merge.fold);
     arenas_ = parts.within.shared_arenas(merges_.size(), layout.slices.back());
     while (arenas_.size() < merges_.size()) arenas_.push_back(summation.allocate(layout.slices.back()));
 
@@ -34,8 +23,7 @@ class MergedByHosts final : public SumExchange {
     for (std::size_t host = 0; host < hosts.hosts(); ++host) {
       within.slices = hosts.shares(layout.slices, host);
       within_.push_back(parts.within.plan_sum(within));
-      const auto merged = plan_merge(nodes_of_host(hosts, host, nodes)).size();
-      between.counts.push_back(static_cast<std::uint32_t>(merged));
+      between.counts.push_back(static_cast<std::uint32_t>(merges[host].size()));
     }
     between_ = parts.plan_sum_of_hosts(std::move(between));
   }
@@ -71,13 +59,18 @@ class MergedByHosts final : public SumExchange {
 
 HostExchange plan_host_exchange(const HostParts& parts, Summation& summation, const SumLayout& layout,
                                 const std::vector<std::vector<Node>>& nodes) {
+  const HostRanks& hosts = parts.hosts;
   HostExchange planned;
-  for (std::size_t host = 0; host < parts.hosts.hosts(); ++host) {
-    for (const Merge& merge : plan_merge(nodes_of_host(parts.hosts, host, nodes))) {
-      planned.inputs.push_back(merge.node);
+  std::vector<std::vector<Merge>> merges;
+  for (std::size_t host = 0; host < hosts.hosts(); ++host) {
+    std::vector<Node> of_host;
+    for (std::size_t rank = hosts.first(host); rank < hosts.first(host + 1); ++rank) {
+      of_host.insert(of_host.end(), nodes[rank].begin(), nodes[rank].end());
     }
+    merges.push_back(plan_merge(of_host));
+    for (const Merge& merge : merges.back()) planned.inputs.push_back(merge.node);
   }
-  planned.exchange = std::make_unique<MergedByHosts>(parts, summation, layout, nodes);
+  planned.exchange = std::make_unique<MergedByHosts>(parts, summation, layout, merges);
   return planned;
 }
 

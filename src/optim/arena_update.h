@@ -15,20 +15,27 @@
 
 namespace lockstep {
 
+/// Arenas that steps change, in device memory, and the slices of the ranks.
+struct UpdatedArenas {
+  Slices slices = {};              ///< elements that each of the owners updates
+  std::span<float> values = {};    ///< parameters and statistics
+  std::span<float> averages = {};  ///< averages of the values; empty: there are none
+  double average_decay = 0.0;      ///< averages += (1 - average_decay) * (values - averages)
+  std::vector<std::span<float>> states =
+      {};  ///< states of the optimizer, each for the elements that this rank updates
+};
+
 /// Arguments of an update; objects that they refer to must outlive it.
 struct ArenaUpdateOptions {
   Device& device;
   const Optimizer& optimizer;
   const std::vector<Segment>& segments;
   const BlockNorms& norms;
-  std::size_t parameters = 0;                ///< number of the network's parameters
-  std::size_t first = 0, last = 0;           ///< elements that this rank updates
-  std::span<float> values;                   ///< arena of the parameters
-  std::span<float> averages;                 ///< arena of the averaged weights; empty: none
-  double clip_grad = 0.0;                    ///< maximum norm of the gradient; 0: no limit
-  double average_decay = 0.0;                ///< averages += (1 - average_decay) * (values - averages)
-  std::span<const std::span<float>> states;  ///< the optimizer's states of elements [first, last)
-  StepLog log;                               ///< input and outcome of the step
+  const UpdatedArenas& arenas;
+  std::size_t parameters = 0;       ///< number of the network's parameters
+  std::size_t first = 0, last = 0;  ///< elements that this rank updates
+  double clip_grad = 0.0;           ///< maximum norm of the gradient; 0: no limit
+  StepLog log;                      ///< input and outcome of the step
 };
 
 /// Update of the elements that one rank owns: norms, clipping, the optimizer's rule, running statistics and

@@ -10,7 +10,9 @@ namespace {
 class CpuArenaUpdate final : public ArenaUpdate {
  public:
   explicit CpuArenaUpdate(const ArenaUpdateOptions& options)
-      : options_(options), state_parts_(options.states.size()), trust_ratios_(options.parameters, 1.0F) {}
+      : options_(options),
+        state_parts_(options.arenas.states.size()),
+        trust_ratios_(options.parameters, 1.0F) {}
 
   void apply(Stream& stream, const SumChunk& chunk, const Fold& fold) override {
     blocks_.reserve(fold);
@@ -46,7 +48,7 @@ class CpuArenaUpdate final : public ArenaUpdate {
                    [&](const Segment& segment, std::size_t first, std::size_t last) {
                      apply_segment(segment, first, sum.subspan(first - begin, last - first));
                    });
-    if (!options_.averages.empty()) average(begin, sum.size());
+    if (!options_.arenas.averages.empty()) average(begin, sum.size());
   }
 
   void measure_blocks(const float* values, double* sums) const {
@@ -71,7 +73,7 @@ class CpuArenaUpdate final : public ArenaUpdate {
                    [&](const Segment& segment, std::size_t first, std::size_t last) {
                      if (segment.kind != Segment::Kind::trained) return;
                      const std::size_t count = last - first;
-                     options_.optimizer.prepare(options_.values.subspan(first, count),
+                     options_.optimizer.prepare(options_.arenas.values.subspan(first, count),
                                                 {sum + (first - options_.first), count},
                                                 states_at(first, count), step_of(segment));
                    });
@@ -102,7 +104,7 @@ class CpuArenaUpdate final : public ArenaUpdate {
   }
 
   void apply_segment(const Segment& segment, std::size_t first, std::span<const float> sum) {
-    const std::span<float> values = options_.values.subspan(first, sum.size());
+    const std::span<float> values = options_.arenas.values.subspan(first, sum.size());
     if (segment.kind == Segment::Kind::trained) {
       options_.optimizer.update(values, sum, states_at(first, sum.size()), step_of(segment));
     } else if (segment.kind == Segment::Kind::statistic) {
@@ -114,9 +116,9 @@ class CpuArenaUpdate final : public ArenaUpdate {
   }
 
   void average(std::size_t begin, std::size_t count) {
-    const auto take = static_cast<float>(1.0 - options_.average_decay);
-    const float* values = options_.values.data() + begin;
-    float* averages = options_.averages.data() + begin;
+    const auto take = static_cast<float>(1.0 - options_.arenas.average_decay);
+    const float* values = options_.arenas.values.data() + begin;
+    float* averages = options_.arenas.averages.data() + begin;
     for (std::size_t i = 0; i < count; ++i) averages[i] += take * (values[i] - averages[i]);
   }
 
@@ -131,7 +133,7 @@ class CpuArenaUpdate final : public ArenaUpdate {
 
   std::span<const std::span<float>> states_at(std::size_t first, std::size_t count) {
     for (std::size_t i = 0; i < state_parts_.size(); ++i) {
-      state_parts_[i] = options_.states[i].subspan(first - options_.first, count);
+      state_parts_[i] = options_.arenas.states[i].subspan(first - options_.first, count);
     }
     return state_parts_;
   }

@@ -31,35 +31,26 @@ JsonValue entry_of(const Value& value) {
   return lockstep::json_of(value);
 }
 
-/// Reads the JSON text of an entry.
-class EntryReader {
- public:
-  EntryReader(const std::string& text, const std::string& origin) : document_(text, {.file = origin}) {}
-
-  void read(Shape& shape) const {
-    std::vector<int> extents;
-    document_.read(document_.root(), extents);
-    if (extents.size() != 3 || std::ranges::min(extents) < 1) {
-      document_.refuse(document_.root(), "must be channels, rows and columns");
-    }
-    shape = {extents[0], extents[1], extents[2]};
+void read_entry(const JsonDocument& document, Shape& shape) {
+  std::vector<int> extents;
+  document.read(document.root(), extents);
+  if (extents.size() != 3 || std::ranges::min(extents) < 1) {
+    document.refuse(document.root(), "must be channels, rows and columns");
   }
-  void read(TargetScale& scale) const {
-    document_.read(document_.root(), scale);
-    if (!(scale.deviation > 0.0)) document_.refuse(document_.root(), "deviation must be above 0");
-  }
-  void read(Names& names) const {
-    if (!document_.root().is_array()) document_.refuse(document_.root(), "must be a list of names");
-    for (const JsonValue& name : document_.root()) document_.read_bytes(name, names.emplace_back());
-  }
-  template <class Value>
-  void read(Value& value) const {
-    document_.read(document_.root(), value);
-  }
-
- private:
-  JsonDocument document_;
-};
+  shape = {extents[0], extents[1], extents[2]};
+}
+void read_entry(const JsonDocument& document, TargetScale& scale) {
+  document.read(document.root(), scale);
+  if (!(scale.deviation > 0.0)) document.refuse(document.root(), "deviation must be above 0");
+}
+void read_entry(const JsonDocument& document, Names& names) {
+  if (!document.root().is_array()) document.refuse(document.root(), "must be a list of names");
+  for (const JsonValue& name : document.root()) document.read_bytes(name, names.emplace_back());
+}
+template <class Value>
+void read_entry(const JsonDocument& document, Value& value) {
+  document.read(document.root(), value);
+}
 
 [[noreturn]] void refuse(const std::string& origin, const std::string& entry, const std::string& reason) {
   throw Error(Category::data, fmt::format("{}: metadata '{}': {}", origin, entry, reason));
@@ -137,7 +128,9 @@ ModelDescription description_of(const std::map<std::string, std::string>& entrie
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::string>) {
       value = found->second;
     } else {
-      EntryReader(found->second, fmt::format("{}: metadata '{}'", origin, field.name)).read(value);
+      const JsonDocument document(found->second,
+                                  {.file = fmt::format("{}: metadata '{}'", origin, field.name)});
+      read_entry(document, value);
     }
   });
   for (const auto& entry : entries) {

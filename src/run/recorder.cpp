@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "core/clock.h"
 #include "run/run_folder.h"
 #include "run/sinks/console_sink.h"
 #include "run/sinks/html_sink.h"

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/files/file.h"
 #include "watch/heartbeat.h"
 
@@ -29,8 +29,8 @@ class AuthenticatedConnection {
   pollfd events() const;
   bool is_open() const { return open_; }
   void close() { open_ = false; }
-  /// Time of the construction.
-  std::chrono::steady_clock::time_point since() const { return since_; }
+  /// Time of the construction, by steady_seconds().
+  double since() const { return since_; }
   /// Whether the other end has proved that it knows the key.
   bool is_authenticated() const { return state_ == State::authenticated; }
   /// Number of the host that connects; known when authenticated.
@@ -67,7 +67,7 @@ class AuthenticatedConnection {
 
   FileDescriptor socket_;
   HeartbeatKey key_;
-  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  double since_ = steady_seconds();
   bool connects_;  ///< whether this end connected
   State state_;
   bool open_ = true;

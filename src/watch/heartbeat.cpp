@@ -9,12 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <iterator>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/process/interfaces.h"
 #include "core/process/process.h"
 #include "watch/authenticated_connection.h"
@@ -23,12 +23,11 @@ namespace lockstep {
 namespace {
 
 using Type = HeartbeatMessage::Type;
-using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
 
 /// Connections that wait to be authenticated: a few attempts of each host. Further ones wait in the kernel.
 constexpr std::size_t max_pending = 32;
-constexpr milliseconds time_to_authenticate{2000};
+constexpr double time_to_authenticate = 2.0;   // s
+constexpr double time_between_attempts = 2.0;  // s
 
 FileDescriptor make_socket() {
   FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -111,7 +110,7 @@ class Listener final : public Heartbeat {
       hosts_[host] = std::move(pending);
       std::ranges::move(received, std::back_inserter(messages));
     } else if (!pending->is_open() || pending->is_authenticated() ||
-               Clock::now() > pending->since() + time_to_authenticate) {
+               steady_seconds() > pending->since() + time_to_authenticate) {
       pending.reset();
     }
   }
@@ -139,7 +138,7 @@ class Connector final : public Heartbeat {
     std::ranges::move(connection_->receive(), std::back_inserter(messages));
     if (!connection_->is_open()) {
       connection_.reset();
-      next_attempt_ = Clock::now();
+      next_attempt_ = steady_seconds();
     }
     return messages;
   }
@@ -168,8 +167,8 @@ class Connector final : public Heartbeat {
       if (!attempt->is_open()) attempt.reset();
     }
     std::erase(attempts_, nullptr);
-    if (Clock::now() < next_attempt_) return;
-    next_attempt_ = Clock::now() + milliseconds(2000);
+    if (steady_seconds() < next_attempt_) return;
+    next_attempt_ = steady_seconds() + time_between_attempts;
     attempts_.clear();
     for (const std::uint32_t interface : interfaces_) start_attempt(interface);
   }
@@ -187,7 +186,7 @@ class Connector final : public Heartbeat {
   std::vector<std::uint32_t> interfaces_;
   std::vector<std::unique_ptr<AuthenticatedConnection>> attempts_;
   std::unique_ptr<AuthenticatedConnection> connection_;
-  Clock::time_point next_attempt_ = Clock::now();
+  double next_attempt_ = steady_seconds();
   bool seen_ = false;
 };
 

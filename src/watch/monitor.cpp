@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
+#include "core/clock.h"
 #include "core/json/json.h"
 #include "core/launcher_report.h"
 #include "core/message.h"
@@ -84,17 +86,14 @@ void Monitor::start_watching() {
 }
 
 void Monitor::run() {
-  for (auto last = Clock::now(); !stops_; pause()) {
+  for (double last = steady_seconds(); !stops_; pause()) {
     const std::lock_guard lock(mutex_);
-    const auto now = Clock::now();
-    work(std::min(longest_tick, std::chrono::duration<double>(now - last).count()));
+    const double now = steady_seconds();
+    work(std::min(longest_tick, now - last));
     last = now;
   }
   const std::lock_guard lock(mutex_);
-  if (!ranks_.heartbeat) return;
-  for (std::size_t host = 0; host < ranks_.table.hosts.size(); ++host) {
-    if (host != ranks_.host) ranks_.heartbeat->send(host, HeartbeatMessage::Type::goodbye, {});
-  }
+  send_to_others(HeartbeatMessage::Type::goodbye, {});
 }
 
 /// Sleeps for a tick, or until a process of this host ends or another host sends something.
@@ -189,19 +188,26 @@ void Monitor::exchange(double seconds) {
 /// Sends the states of this host's ranks to the first host; the first host sends a sign of life, its time.
 void Monitor::send_states(std::size_t host) {
   const auto states = std::span(ranks_.table.ranks).subspan(ranks_.first(), locals_.size());
-  const Clock::time_point now = Clock::now();
+  const double now = steady_seconds();
   ranks_.heartbeat->send(host, HeartbeatMessage::Type::states,
                          ranks_.host == 0 ? std::as_bytes(std::span(&now, 1)) : std::as_bytes(states));
 }
 
+/// Sends a message to all other hosts, if this rank has connections with them.
+void Monitor::send_to_others(HeartbeatMessage::Type type, std::span<const std::byte> bytes) {
+  if (!ranks_.heartbeat) return;
+  for (std::size_t host = 0; host < ranks_.table.hosts.size(); ++host) {
+    if (host != ranks_.host) ranks_.heartbeat->send(host, type, bytes);
+  }
+}
+
 /// The time that the first host has sent is back.
 void Monitor::take_echo(const HeartbeatMessage& echo) {
-  Clock::time_point sent;
+  double sent = 0.0;
   if (ranks_.host != 0 || echo.bytes.size() != sizeof sent) return;
   std::memcpy(&sent, echo.bytes.data(), sizeof sent);
-  const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
-  const Clock::time_point now = Clock::now();
-  if (const auto finding = links_.add(echo.host, seconds(now.time_since_epoch()), seconds(now - sent))) {
+  const double now = steady_seconds();
+  if (const auto finding = links_.add(echo.host, now, now - sent)) {
     print_warning(message_of(*finding, ranks_.table.hosts[0], ranks_.table.hosts[echo.host]));
   }
 }
@@ -379,13 +385,7 @@ void Monitor::report_failure(const Verdict& verdict) const {
 
 /// Ends all ranks of this host, and asks the other hosts to do the same.
 void Monitor::end_job(const std::vector<std::size_t>& ranks_at_fault) {
-  if (ranks_.heartbeat) {
-    for (std::size_t host = 0; host < ranks_.table.hosts.size(); ++host) {
-      if (host != ranks_.host) {
-        ranks_.heartbeat->send(host, HeartbeatMessage::Type::end, std::as_bytes(std::span(ranks_at_fault)));
-      }
-    }
-  }
+  send_to_others(HeartbeatMessage::Type::end, std::as_bytes(std::span(ranks_at_fault)));
   memory_.ended() = peer_status;
   // mpirun does not end while a host does not answer.
   if (launcher_) launcher_->kill_later(4);
@@ -399,8 +399,10 @@ void Monitor::end_job(const std::vector<std::size_t>& ranks_at_fault) {
     }
     return false;
   };
-  const auto deadline = Clock::now() + std::chrono::seconds(1);
-  while (others_run() && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const double deadline = steady_seconds() + 1.0;
+  while (others_run() && steady_seconds() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   for (std::size_t local = 0; local < locals_.size(); ++local) {
     if (!is_own(local)) locals_[local].kill();
   }

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,8 +61,6 @@ class Monitor {
   void change(const std::function<void(MonitorOptions&)>& work);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void run();
   void pause();
   void work(double seconds);
@@ -75,6 +73,7 @@ class Monitor {
   void exchange(double seconds);
   void receive(const HeartbeatMessage& message);
   void send_states(std::size_t host);
+  void send_to_others(HeartbeatMessage::Type type, std::span<const std::byte> bytes);
   void take_echo(const HeartbeatMessage& echo);
   void find_lost_hosts(double seconds);
   void warn_of_missing_hosts(double seconds);

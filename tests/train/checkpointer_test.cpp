@@ -34,6 +34,14 @@ class WaitingDisk {
   ScopedFiles scope_{waiting_};
 };
 
+/// Lets writes fail to checkpoints whose temporary names begin with `name`.
+TestFiles::ErrorOf failing_writes(const std::string& name, int error) {
+  return [=](const FileCall& call) {
+    const std::string checkpoint = call.path.parent_path().filename();
+    return call.name == "write" && checkpoint.starts_with(name) ? error : 0;
+  };
+}
+
 struct CheckpointedRun {
   std::vector<std::uint64_t> steps;  ///< of the checkpoints that were written
   std::function<void(const CheckpointReport&)> on_checkpoint = [](const CheckpointReport&) {};
@@ -140,10 +148,7 @@ TEST(Checkpointer, WithoutAnObserverAFailureIsAWarning) {
   const TemporaryFolder folder;
   Trainer trainer = small_trainer(with_epochs(2));
   trainer.write_checkpoints(folder.path(), {.every = {}});
-  TestFiles disk(system_files(), [](const FileCall& call) {
-    const std::string checkpoint = call.path.parent_path().filename();
-    return call.name == "write" && checkpoint.starts_with(".step-") ? EIO : 0;
-  });
+  TestFiles disk(system_files(), failing_writes(".step-", EIO));
   const ScopedFiles scope(disk);
   testing::internal::CaptureStderr();
   trainer.fit();
@@ -158,10 +163,7 @@ TEST(Checkpointer, AStopWithoutACheckpointIsAnErrorThatNamesTheOneBefore) {
   Trainer trainer = small_trainer(with_epochs(2));
   trainer.ask = [&] { return trainer.step() == 7 ? Request::stop : Request::none; };
   trainer.write_checkpoints(folder.path(), {.every = {}});
-  TestFiles disk(system_files(), [](const FileCall& call) {
-    const std::string checkpoint = call.path.parent_path().filename();
-    return call.name == "write" && checkpoint.starts_with(".step-00000007") ? EIO : 0;
-  });
+  TestFiles disk(system_files(), failing_writes(".step-00000007", EIO));
   const ScopedFiles scope(disk);
   expect_error(Category::resource,
                {"its last checkpoint could not be written: ", "Input/output error", "the one before it is ",
@@ -185,18 +187,14 @@ TEST(Checkpointer, TheCheckpointOfAStopIsTriedAgainWhileTheDiskIsFull) {
   const TemporaryFolder folder;
   Trainer trainer = small_trainer(with_epochs(2));
   trainer.ask = [&] { return trainer.step() == 7 ? Request::stop : Request::none; };
-  bool is_full = true;
+  TestFiles disk(system_files(), failing_writes(".step-00000007", ENOSPC));
   std::vector<std::string> failures;
   trainer.on_event = observer([&](const CheckpointReport& report) {
     if (report.step != 7) return;
     failures.push_back(report.failure);
-    is_full = false;
+    disk.fail();  // there is room again
   });
   trainer.write_checkpoints(folder.path(), {.every = {}});
-  TestFiles disk(system_files(), [&](const FileCall& call) {
-    const std::string checkpoint = call.path.parent_path().filename();
-    return is_full && call.name == "write" && checkpoint.starts_with(".step-00000007") ? ENOSPC : 0;
-  });
   const ScopedFiles scope(disk);
   trainer.fit();
   ASSERT_EQ(failures.size(), 2U);

@@ -20,23 +20,22 @@ namespace {
 
 using Type = HeartbeatMessage::Type;
 
-/// Lets both ends work until `done`; fails the test after 60 s.
-template <class Done>
-void work_until(const std::vector<Heartbeat*>& ends, std::vector<HeartbeatMessage>& arrived,
-                const Done& done) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!done()) {
-    ASSERT_LT(std::chrono::steady_clock::now(), limit);
-    for (Heartbeat* end : ends) {
-      for (HeartbeatMessage& message : end->exchange()) arrived.push_back(std::move(message));
-    }
-    std::this_thread::yield();
-  }
-}
-
 class HeartbeatTest : public testing::Test {
  protected:
   HeartbeatTest() : first_(listen_for_hosts(3, address_)) {}
+
+  /// Lets the ends work until `done`; fails the test after 60 s.
+  template <class Done>
+  void work_until(const std::vector<Heartbeat*>& ends, const Done& done) {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!done()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), limit);
+      for (Heartbeat* end : ends) {
+        for (HeartbeatMessage& message : end->exchange()) arrived_.push_back(std::move(message));
+      }
+      std::this_thread::yield();
+    }
+  }
 
   HeartbeatAddress address_;
   std::unique_ptr<Heartbeat> first_;
@@ -48,17 +47,17 @@ TEST_F(HeartbeatTest, MessagesArriveInBothDirections) {
   ASSERT_GT(address_.count, 0U);
   const auto second = connect_to_first_host(2, address_);
   EXPECT_FALSE(second->is_connected(0));
-  work_until({first_.get(), second.get()}, arrived_,
+  work_until({first_.get(), second.get()},
              [&] { return first_->is_connected(2) && second->is_connected(0); });
   EXPECT_FALSE(first_->is_connected(1));
   arrived_.clear();
   std::vector<std::byte> large(1 << 20, std::byte{7});
   second->send(0, Type::states, large);
-  work_until({first_.get(), second.get()}, arrived_, [&] { return arrived_.size() == 1; });
+  work_until({first_.get(), second.get()}, [&] { return arrived_.size() == 1; });
   EXPECT_EQ(arrived_[0].host, 2U);
   EXPECT_EQ(arrived_[0].bytes, large);
   first_->send(2, Type::end, {});
-  work_until({second.get()}, arrived_, [&] { return arrived_.size() == 2; });
+  work_until({second.get()}, [&] { return arrived_.size() == 2; });
   EXPECT_EQ(arrived_[1].type, Type::end);
 }
 
@@ -88,18 +87,18 @@ TEST_F(HeartbeatTest, HostsConnectAndExchangeStatesWithoutATimer) {
 
 TEST_F(HeartbeatTest, ALostConnectionIsNoticed) {
   auto second = connect_to_first_host(1, address_);
-  work_until({first_.get(), second.get()}, arrived_,
+  work_until({first_.get(), second.get()},
              [&] { return first_->is_connected(1) && second->is_connected(0); });
   EXPECT_FALSE(first_->is_lost(1));
   arrived_.clear();
   second->send(0, Type::goodbye, {});
   second.reset();
-  work_until({first_.get()}, arrived_, [&] { return first_->is_lost(1); });
+  work_until({first_.get()}, [&] { return first_->is_lost(1); });
   ASSERT_EQ(arrived_.size(), 1U);
   EXPECT_EQ(arrived_[0].type, Type::goodbye);
   EXPECT_FALSE(first_->is_lost(2)) << "it has never been connected";
   const auto again = connect_to_first_host(1, address_);
-  work_until({first_.get(), again.get()}, arrived_, [&] { return first_->is_connected(1); });
+  work_until({first_.get(), again.get()}, [&] { return first_->is_connected(1); });
 }
 
 TEST_F(HeartbeatTest, StrangersAreSentAway) {
@@ -108,7 +107,7 @@ TEST_F(HeartbeatTest, StrangersAreSentAway) {
   const auto stranger = connect_to_first_host(1, wrong);
   const auto no_host = connect_to_first_host(3, address_);
   const auto friendly = connect_to_first_host(2, address_);
-  work_until({first_.get(), stranger.get(), no_host.get(), friendly.get()}, arrived_,
+  work_until({first_.get(), stranger.get(), no_host.get(), friendly.get()},
              [&] { return first_->is_connected(2) && friendly->is_connected(0); });
   EXPECT_FALSE(first_->is_connected(1));
   EXPECT_FALSE(stranger->is_connected(0));
@@ -182,7 +181,7 @@ TEST_F(HeartbeatTest, TheKeyIsNeverSent) {
   Relay relay(address_);
   std::vector<std::byte> seen;
   const auto second = connect_to_first_host(1, relay.address());
-  work_until({first_.get(), second.get()}, arrived_, [&] {
+  work_until({first_.get(), second.get()}, [&] {
     relay.work([&](std::vector<std::byte>& bytes) { seen.insert(seen.end(), bytes.begin(), bytes.end()); });
     if (arrived_.size() == 2) second->send(0, Type::states, {});
     return arrived_.size() > 2;
@@ -201,7 +200,7 @@ TEST_F(HeartbeatTest, AChangedOrRepeatedMessageClosesTheConnection) {
     const auto second = connect_to_first_host(1, relay.address());
     bool interferes = false;
     const auto work = [&](const auto& done) {
-      work_until({first_.get(), second.get()}, arrived_, [&] {
+      work_until({first_.get(), second.get()}, [&] {
         relay.work([&](std::vector<std::byte>& bytes) {
           const std::vector<std::byte> once = bytes;
           if (interferes && repeats) bytes.insert(bytes.end(), once.begin(), once.end());
@@ -242,7 +241,7 @@ TEST_F(HeartbeatTest, IdleStrangersAreFewAndDoNotWakeIt) {
   EXPECT_LE(polled.size(), 32U);
   EXPECT_EQ(poll(polled.data(), polled.size(), 0), 0);
   const auto host = connect_to_first_host(1, address_);
-  work_until({first_.get(), host.get()}, arrived_, [&] { return first_->is_connected(1); });
+  work_until({first_.get(), host.get()}, [&] { return first_->is_connected(1); });
 }
 
 TEST(HeartbeatAddressTest, AnotherMachineLeavesOutLoopbackAndItsOwnAddresses) {
@@ -261,12 +260,11 @@ TEST_F(HeartbeatTest, HostsThatHaveNotConnectedAreNamed) {
             "no heartbeat from host b, c: a firewall may forbid them TCP connections to host a; the run "
             "continues, but may notice a failure of these hosts late");
   auto second = connect_to_first_host(1, address_);
-  work_until({first_.get(), second.get()}, arrived_, [&] { return first_->is_connected(1); });
+  work_until({first_.get(), second.get()}, [&] { return first_->is_connected(1); });
   EXPECT_TRUE(warning_of_missing_hosts(*first_, hosts).starts_with("no heartbeat from host c: "));
   const auto third = connect_to_first_host(2, address_);
   second.reset();
-  work_until({first_.get(), third.get()}, arrived_,
-             [&] { return first_->is_lost(1) && first_->is_connected(2); });
+  work_until({first_.get(), third.get()}, [&] { return first_->is_lost(1) && first_->is_connected(2); });
   EXPECT_EQ(warning_of_missing_hosts(*first_, hosts), "") << "a host that ended was heard before";
 }
 

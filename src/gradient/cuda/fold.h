@@ -14,11 +14,11 @@ namespace lockstep::cuda {
 /// Maximum number of inputs of a sum: their addresses are arguments of the kernel.
 constexpr std::size_t most_inputs = 1024;
 
-/// output[i] = sum of inputs[..][begin + i] in the order of `program` (Fold); zeros for an empty one. The
-/// output may be the same elements of an input. The contents of the spans are copied. Throws Error(internal)
-/// for more than most_inputs inputs.
+/// output[i] = sum of inputs[..][i] in the order of `program` (Fold); zeros for an empty one. The output may
+/// be one of the inputs. The contents of the spans are copied. Throws Error(internal) for more than
+/// most_inputs inputs.
 void fold(StreamHandle stream, std::span<const std::int32_t> program, std::span<const float* const> inputs,
-          std::size_t begin, std::size_t count, float* output);
+          std::size_t count, float* output);
 
 /// into[i] = into[i] + from[i]
 void add(StreamHandle stream, float* into, const float* from, std::size_t count);

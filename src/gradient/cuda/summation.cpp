@@ -20,7 +20,7 @@ class CudaSummation final : public Summation {
     if (program.program.size() == 1 && chunk.inputs[static_cast<std::size_t>(program.program[0])] == into) {
       return;
     }
-    cuda::fold(handle_of(stream), program.program, chunk.inputs, 0, chunk.size(), into);
+    cuda::fold(handle_of(stream), program.program, chunk.inputs, chunk.size(), into);
   }
   Buffer allocate(std::size_t elements) const override { return device_.allocate(elements * sizeof(float)); }
 

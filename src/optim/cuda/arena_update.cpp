@@ -19,11 +19,12 @@ class CudaArenaUpdate final : public ArenaUpdate {
         parameter_squares_(options.device.allocate(options.parameters * sizeof(double))) {
     memory_.log = options.log;
     memory_.stopped = stopped;
-    memory_.values = options.values.data();
-    memory_.averages = options.averages.data();
-    memory_.average_take = static_cast<float>(1.0 - options.average_decay);
+    const UpdatedArenas& arenas = options.arenas;
+    memory_.values = arenas.values.data();
+    memory_.averages = arenas.averages.data();
+    memory_.average_take = static_cast<float>(1.0 - arenas.average_decay);
     memory_.first = options.first;
-    for (std::size_t i = 0; i < options.states.size(); ++i) memory_.states[i] = options.states[i].data();
+    for (std::size_t i = 0; i < arenas.states.size(); ++i) memory_.states[i] = arenas.states[i].data();
   }
 
   void apply(Stream& stream, const SumChunk& chunk, const Fold& fold) override {
@@ -54,7 +55,7 @@ class CudaArenaUpdate final : public ArenaUpdate {
   const float* sum_of(Stream& stream, const SumChunk& chunk, const Fold& fold) {
     if (fold.program.size() == 1) return chunk.inputs[static_cast<std::size_t>(fold.program[0])];
     auto* const sum = reinterpret_cast<float*>(sums_.at_least(chunk.size() * sizeof(float)));
-    cuda::fold(handle_of(stream), fold.program, chunk.inputs, 0, chunk.size(), sum);
+    cuda::fold(handle_of(stream), fold.program, chunk.inputs, chunk.size(), sum);
     return sum;
   }
 

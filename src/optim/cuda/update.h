@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "core/step_state.h"
 #include "device/cuda/stream_handle.h"
@@ -50,9 +49,6 @@ struct NormMemory {
   const std::size_t* first_blocks = nullptr;  ///< [parameter + 1]
   std::size_t parameters = 0;
 };
-
-/// UpdateMemory::unit_segments for these segments.
-std::vector<std::uint32_t> find_unit_segments(std::span<const Segment> segments);
 
 /// Owner of the constant tables of UpdateMemory and NormMemory.
 class UpdateTables {

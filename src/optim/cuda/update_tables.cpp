@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <vector>
 
 #include "optim/cuda/update.h"
 
@@ -10,8 +11,7 @@ constexpr std::size_t largest_coefficients(const std::variant<Rules...>* /*rule*
   return std::max({sizeof(typename Rules::Coefficients)...});
 }
 
-}  // namespace
-
+/// UpdateMemory::unit_segments for these segments.
 std::vector<std::uint32_t> find_unit_segments(std::span<const Segment> segments) {
   std::vector<std::uint32_t> found;
   std::uint32_t segment = 0;
@@ -22,6 +22,8 @@ std::vector<std::uint32_t> find_unit_segments(std::span<const Segment> segments)
   found.push_back(static_cast<std::uint32_t>(segments.size() - 1));
   return found;
 }
+
+}  // namespace
 
 UpdateTables::UpdateTables(Device& device, std::span<const Segment> segments, const BlockNorms& norms)
     : segments_(device, segments),

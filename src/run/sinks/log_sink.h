@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "core/message.h"
 #include "lockstep/period.h"
 #include "run/sinks/progress_text.h"
 #include "run/sinks/sink.h"
@@ -19,9 +18,8 @@ namespace lockstep {
 class LogSink : public Sink {
  public:
   /// `prefix`: start of each line. `write`: receives lines without their end. `clock`: in seconds.
-  explicit LogSink(Period period, std::string prefix = {},
-                   std::function<void(std::string_view)> write = print_message,
-                   std::function<double()> clock = steady_seconds, SampleKind kind = SampleKind::image);
+  LogSink(Period period, std::string prefix, std::function<void(std::string_view)> write,
+          std::function<double()> clock, SampleKind kind = SampleKind::image);
 
   void on_event(const RunEvent& event) override;
 

@@ -2,12 +2,12 @@
 
 #include <utility>
 
+#include "core/clock.h"
 #include "core/message.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
 #include "run/record_line.h"
 #include "run/run_folder.h"
-#include "run/sinks/progress_text.h"
 
 namespace lockstep {
 namespace {

@@ -21,7 +21,7 @@ class ProgressSink : public Sink {
  public:
   /// Seconds of a steady clock.
   using Clock = std::function<double()>;
-  explicit ProgressSink(std::FILE* stream, Clock clock = steady_seconds, SampleKind kind = SampleKind::image);
+  ProgressSink(std::FILE* stream, Clock clock, SampleKind kind = SampleKind::image);
   ~ProgressSink() override;
   ProgressSink(const ProgressSink&) = delete;
   ProgressSink& operator=(const ProgressSink&) = delete;

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "core/clock.h"
 #include "lockstep/dataset.h"
 #include "lockstep/reports.h"
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "core/clock.h"
 #include "core/message.h"
 #include "lockstep/error.h"
 #include "run/run_record.h"
-#include "run/sinks/progress_text.h"
 
 namespace lockstep {
 namespace {
@@ -23,7 +23,7 @@ TensorBoardSink::TensorBoardSink(const std::filesystem::path& run, std::uint64_t
     : folder_(run), log_interval_(log_interval), file_(begin_file()), flushed_at_(steady_seconds()) {}
 
 tensorboard::EventFile TensorBoardSink::begin_file() const {
-  return {folder_.tensorboard(), read_run_record(folder_), tensorboard::time_of_day()};
+  return {folder_.tensorboard(), read_run_record(folder_), clock_seconds(CLOCK_REALTIME)};
 }
 
 void TensorBoardSink::on_event(const RunEvent& event) {
@@ -35,7 +35,7 @@ void TensorBoardSink::write(const RunEvent& event) {
   const auto* step = std::get_if<StepReport>(&event);
   if (step != nullptr && step->step % log_interval_ != 0) return;
   if (is_rollback(event)) return attempt([&] { file_ = begin_file(); });
-  file_.add(event, tensorboard::time_of_day());
+  file_.add(event, clock_seconds(CLOCK_REALTIME));
   if (step == nullptr || steady_seconds() - flushed_at_ >= seconds_between_writes) flush();
 }
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/files/folder.h"
 #include "core/whole_number.h"
 #include "run/tensorboard/event_records.h"
@@ -73,7 +73,7 @@ double for_each_event(const RunRecord& record, const Use& use) {
 /// Path of a new file in `folder`, which is created: after all that lockstep wrote there.
 std::filesystem::path new_path(const std::filesystem::path& folder) {
   make_folder(folder);
-  auto number = static_cast<std::uint64_t>(time_of_day());
+  auto number = static_cast<std::uint64_t>(clock_seconds(CLOCK_REALTIME));
   for (const std::string& name : list_folder(folder)) {
     if (const std::optional<std::uint64_t> found = number_of(name)) number = std::max(number, *found + 1);
   }
@@ -106,10 +106,6 @@ void EventFile::flush() {
   if (pending_.empty()) return;
   file_.append(pending_);
   pending_.clear();
-}
-
-double time_of_day() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace lockstep::tensorboard

@@ -21,7 +21,7 @@ class EventFile {
   EventFile(const std::filesystem::path& folder, const RunRecord& record, double end);
 
   const std::filesystem::path& path() const { return path_; }
-  /// Adds an event that happened at `time`; it is written by flush.
+  /// Adds an event that happened at `time`, in seconds since 1970; it is written by flush.
   void add(const RunEvent& event, double time);
   /// Appends whole records to the file. If this throws, a part of them may be in the file.
   void flush();
@@ -31,8 +31,5 @@ class EventFile {
   LineWriter file_;
   std::string pending_;
 };
-
-/// Seconds since 1970.
-double time_of_day();
 
 }  // namespace lockstep::tensorboard

@@ -21,7 +21,6 @@
 #include "lockstep/world.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/facts.h"
-#include "train/checkpoints/state_tensors.h"
 
 namespace lockstep {
 namespace {

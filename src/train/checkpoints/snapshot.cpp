@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "core/background.h"
-#include "train/checkpoints/state_tensors.h"
 #include "train/session/parameter_set.h"
 
 namespace lockstep {

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
+#include <vector>
 
+#include "comm/world/watch_of.h"
+#include "lockstep/error.h"
+#include "lockstep/world.h"
 #include "train/evaluator.h"
-#include "train/loop/epoch_checks.h"
 #include "train/step/outcome.h"
 
 namespace lockstep {
@@ -16,6 +20,15 @@ namespace {
 /// Working seconds of this rank's executors; the total time if it is not known by part.
 double working_seconds(const StepTimes& times) {
   return times.by_part ? times.load + times.forward + times.backward + times.fold : times.total;
+}
+
+/// Sum of what the ranks have visited. Collective.
+VisitSum sum_over_ranks(const Session& session, const VisitSum& own) {
+  VisitSum sum;
+  for (const auto& words : all_gather(session.between_hosts(), own.words())) {
+    sum.add(VisitSum::from_words(words));
+  }
+  return sum;
 }
 
 }  // namespace
@@ -43,18 +56,41 @@ void EpochInProgress::enter_at(std::uint64_t step) {
   }
 }
 
+Permutation EpochInProgress::order() const {
+  return {parts_.run.epoch.samples, parts_.run.options.seed,
+          static_cast<std::uint32_t>(parts_.position().epoch() - 1)};
+}
+
 VisitSum EpochInProgress::epoch_contents() const {
   VisitSum sum = sum_over_ranks(parts_.session, parts_.steps.contents().since(entry_->contents));
   sum.add(*entry_->epoch_contents);
   return sum;
 }
 
+/// All ranks read the files here, each its share. As in steps, files that cannot be read do not count.
 VisitSum EpochInProgress::contents_of_left_out(std::uint64_t position, std::uint64_t steps) const {
-  const auto& [all, batch, samples] = parts_.run.epoch;
-  const std::uint64_t first = std::min(position * batch, samples);
-  const std::uint64_t end = std::min((position + steps) * batch, samples);
-  return contents_of(parts_.session, parts_.run, static_cast<std::uint32_t>(parts_.position().epoch() - 1),
-                     {first, end - first});
+  const EpochSteps& epoch = parts_.run.epoch;
+  const Dataset& train = parts_.run.train;
+  const std::uint64_t first = std::min(position * epoch.batch, epoch.samples);
+  const std::uint64_t end = std::min((position + steps) * epoch.batch, epoch.samples);
+  if (first == end || train.encoding() != Encoding::image_file) return {};
+  const World& world = parts_.session.world();
+  const InStage in(watch_of(world), Stage::report);
+  const Permutation id_at = order();
+  VisitSum own;
+  world.agree([&] {
+    std::vector<std::uint8_t> buffer;
+    const auto ranks = static_cast<std::uint64_t>(world.size());
+    for (auto i = first + static_cast<std::uint64_t>(world.rank()); i < end; i += ranks) {
+      const std::uint64_t id = id_at(i);
+      try {
+        own.add(id, train.sample(id, buffer));
+      } catch (const Error& error) {
+        if (error.category() != Category::data) throw;
+      }
+    }
+  });
+  return sum_over_ranks(parts_.session, own);
 }
 
 void EpochInProgress::store_contents() {
@@ -109,21 +145,44 @@ Evaluation EpochInProgress::training() const {
 }
 
 void EpochInProgress::check() const {
-  const auto& [session, run, steps, state, hooks, checkpointer] = parts_;
-  const int epoch = parts_.position().epoch();
   const EpochTotals& totals = progress().epoch;
   if (totals.skipped_steps == 0 || totals.sums.samples > 0) {
-    check_read(session.world(), training(), fmt::format("training samples of epoch {}", epoch));
+    check_read(parts_.session.world(), training(),
+               fmt::format("training samples of epoch {}", parts_.position().epoch()));
   }
   if (!parts_.position().whole_epochs()) return;
-  check_visits(session, run, static_cast<std::uint32_t>(epoch - 1), entry_->position, entry_->visits,
-               steps.visits());
-  if (entry_->epoch_contents) {
-    VisitSum contents = epoch_contents();
-    contents.add(
-        contents_of_left_out(run.epoch.steps, 1));  // of a last, smaller batch, which drop_last skips
-    check_contents(session, epoch, contents, progress().contents);
-  }
+  check_visits();
+  if (entry_->epoch_contents) check_contents();
+}
+
+void EpochInProgress::check_visits() const {
+  const auto& [steps, batch, samples] = parts_.run.epoch;
+  const Permutation id_at = order();
+  VisitSum visited = sum_over_ranks(parts_.session, parts_.steps.visits());  // and the samples left out
+  const std::uint64_t first = std::min(entry_->position * batch, samples);
+  for (std::uint64_t position = 0; position < first; ++position) visited.add(id_at(position));
+  for (std::uint64_t position = steps * batch; position < samples; ++position) visited.add(id_at(position));
+  VisitSum expected = sum_over_ranks(parts_.session, entry_->visits);
+  expected.add(VisitSum::expected(samples));
+  parts_.session.world().agree([&] {
+    if (visited != expected) {
+      throw Error(Category::internal, "the samples of an epoch were not each visited exactly once");
+    }
+  });
+}
+
+void EpochInProgress::check_contents() const {
+  VisitSum read = epoch_contents();
+  read.add(contents_of_left_out(parts_.run.epoch.steps, 1));  // of a smaller batch, which drop_last skips
+  std::array<std::uint64_t, 2>& known = progress().contents;
+  if (known == std::array<std::uint64_t, 2>{}) known = read.words();
+  parts_.session.world().agree([&] {
+    if (read.words() == known) return;
+    throw Error(Category::data,
+                fmt::format("epoch {} has read other bytes than earlier epochs: training files were changed "
+                            "during the run, or differ between hosts",
+                            parts_.position().epoch()));
+  });
 }
 
 EpochReport EpochInProgress::report() const {

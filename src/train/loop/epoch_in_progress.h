@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "lockstep/reports.h"
+#include "lockstep/sampler.h"
 #include "train/loop/run_parts.h"
 
 namespace lockstep {
@@ -53,10 +54,18 @@ class EpochInProgress {
   /// Loss and accuracy over the epoch's steps; NaN if none of them counts.
   Evaluation training() const;
   void enter_at(std::uint64_t step);
+  /// Order in which the epoch visits the samples.
+  Permutation order() const;
   /// Contents of the epoch's samples so far, of all ranks. Collective.
   VisitSum epoch_contents() const;
   /// Contents of the samples of `steps` steps at `position` of the epoch, which are not made. Collective.
   VisitSum contents_of_left_out(std::uint64_t position, std::uint64_t steps) const;
+  /// Checks that each sample of the epoch, from the step at which this process has entered it, was visited
+  /// exactly once, on some rank. Throws Error(internal) on all ranks. Collective.
+  void check_visits() const;
+  /// Checks that the epoch has read the same bytes as earlier epochs: files may have been changed, or hosts
+  /// have different ones. Throws Error(data) on all ranks. Collective.
+  void check_contents() const;
 
   const RunParts& parts_;
   std::optional<Entry> entry_;

@@ -1,6 +1,11 @@
 #include "train/loop/replica_checks.h"
 
-#include "train/loop/epoch_checks.h"
+#include <string>
+#include <vector>
+
+#include "lockstep/error.h"
+#include "lockstep/world.h"
+#include "train/loop/replica_vote.h"
 
 namespace lockstep {
 
@@ -14,11 +19,24 @@ Next ReplicaChecks::act(Boundary boundary) {
 
 void ReplicaChecks::check_parameters() const {
   if (parts_.session.world().size() == 1) return;
-  check_same_parameters(parts_.session, parts_.state.progress.step, parts_.state.parameter_hash());
+  compare(parts_.state.parameter_hash());
 }
 
-void ReplicaChecks::check_all() const {
-  check_same_parameters(parts_.session, parts_.state.progress.step, parts_.state.hash());
+void ReplicaChecks::check_all() const { compare(parts_.state.hash()); }
+
+void ReplicaChecks::compare(const std::array<std::uint64_t, 2>& hash) const {
+  const Session& session = parts_.session;
+  const World& world = session.world();
+  const auto memory =
+      static_cast<std::uint64_t>(session.shares_arenas() ? world.rank() - world.local_rank() : world.rank());
+  const ReplicaVote result = vote(all_gather(session.between_hosts(), ReplicaHash{memory, hash}));
+  if (result.differing.empty()) return;
+  std::vector<std::string> hosts;
+  for (const auto& host : all_gather(session.between_hosts(), FixedText<256>(world.host()))) {
+    hosts.push_back(host.text());
+  }
+  world.agree(
+      [&] { throw Error(Category::internal, message_of(result, hosts, parts_.state.progress.step)); });
 }
 
 }  // namespace lockstep

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
+
 #include "train/loop/run_parts.h"
 #include "train/loop/step_policy.h"
 
@@ -23,6 +26,10 @@ class ReplicaChecks : public StepPolicy {
   void check_all() const;
 
  private:
+  /// Throws the error of the checks unless all ranks have the same hash: it names those that differ from the
+  /// majority of the copies. Collective.
+  void compare(const std::array<std::uint64_t, 2>& hash) const;
+
   const RunParts& parts_;
 };
 

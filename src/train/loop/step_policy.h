@@ -28,11 +28,7 @@ class StepPolicy {
  public:
   static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
-  StepPolicy() = default;
   virtual ~StepPolicy() = default;
-  StepPolicy(const StepPolicy&) = delete;
-  StepPolicy& operator=(const StepPolicy&) = delete;
-
   /// Number of steps that may be made after step `step` before act() must be called; the same on all ranks.
   virtual std::uint64_t steps_until_due(std::uint64_t /*step*/) const { return never; }
   /// Acts, if there is anything to do at this boundary. Collective.

@@ -339,7 +339,7 @@ struct OverlappedBuckets {
     const std::vector<std::uint32_t> counts(ranks, 1);
     const std::vector<std::size_t> buckets{0, middle};
     exchange = plan_tree_exchange(communicator, *summation, {{nodes[0], arena.floats().data()}}, counts,
-                                  plan_fold(nodes, ranks), elements, buckets, gathered);
+                                  plan_fold(nodes, ranks), arena.floats(), buckets, gathered);
     program = gpu.record([&] {
       const auto compute = [&](std::size_t begin) {
         launch(stream_of(gpu), [values = arena.floats().subspan(begin, middle), first = rank] {

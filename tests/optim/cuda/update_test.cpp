@@ -76,19 +76,16 @@ class TrainingRun {
         segments_(make_segments(parameters(), layout_, scenario.options, optimizer_.layerwise())) {
     for (std::size_t i = 0; i < optimizer_.states().size(); ++i) {
       buffers_.push_back(device_->allocate(layout_.elements * sizeof(float)));
-      states_.push_back(buffers_.back().floats());
+      arenas_.states.push_back(buffers_.back().floats());
     }
     const ArenaUpdateOptions options{.device = *device_,
                                      .optimizer = optimizer_,
                                      .segments = segments_,
                                      .norms = norms_,
+                                     .arenas = arenas_,
                                      .parameters = parameters().size(),
                                      .last = layout_.elements,
-                                     .values = {values_.data(), values_.size()},
-                                     .averages = {averages_.data(), averages_.size()},
                                      .clip_grad = scenario_.options.clip_grad,
-                                     .average_decay = 0.9,
-                                     .states = states_,
                                      .log = log()};
     update_ = on_cuda ? make_arena_update(options, stopped_.data()) : make_cpu_arena_update(options);
   }
@@ -161,9 +158,11 @@ class TrainingRun {
   Optimizer optimizer_;
   std::vector<Segment> segments_;
   std::vector<Buffer> buffers_;  ///< of the rule's states
-  std::vector<std::span<float>> states_;
   DeviceArray<float> values_{*device_, random_arena(9, 0.01F)};
   DeviceArray<float> averages_{*device_, random_arena(9, 0.01F)};
+  UpdatedArenas arenas_{.values = {values_.data(), values_.size()},
+                        .averages = {averages_.data(), averages_.size()},
+                        .average_decay = 0.9};
   DeviceArray<float> sum_{*device_, layout_.elements};
   DeviceArray<double> gradient_sums_{*device_, norms_.blocks()};
   DeviceArray<double> parameter_sums_{*device_, norms_.blocks()};

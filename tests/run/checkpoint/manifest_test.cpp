@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <span>
-
 #include "core/hash.h"
 #include "support/expect_error.h"
 
@@ -16,9 +14,7 @@ const std::string first_line = "lockstep checkpoint 1\n";
 
 /// The lines, with the last one that belongs to them.
 std::string closed(const std::string& lines) {
-  Digest digest;
-  digest.update(std::as_bytes(std::span(lines)));
-  return fmt::format("{}MANIFEST xxh3:{}\n", lines, digest.hex());
+  return fmt::format("{}MANIFEST xxh3:{}\n", lines, Digest(lines).hex());
 }
 
 Manifest parse(const std::string& text) { return parse_manifest(text, "MANIFEST"); }

@@ -20,11 +20,10 @@ struct FoldElements {
   const float* inputs[room];
   std::int16_t program[2 * room];
   std::uint32_t length;
-  std::size_t begin;
   float* output;
 
   LOCKSTEP_HD void operator()(std::size_t i) const {
-    const std::size_t at = begin + i * width;
+    const std::size_t at = i * width;
     Floats<width> below[most_sums];
     std::uint32_t height = 0;
     Floats<width> top = load_floats<width>(inputs[program[0]] + at);
@@ -38,7 +37,7 @@ struct FoldElements {
         top = load_floats<width>(inputs[entry] + at);
       }
     }
-    store_floats(output + i * width, top);
+    store_floats(output + at, top);
   }
 };
 
@@ -67,24 +66,23 @@ bool aligned(const float* address) {
 
 template <std::size_t width, std::size_t room>
 void fold_with(StreamHandle stream, std::span<const std::int32_t> program,
-               std::span<const float* const> inputs, std::size_t begin, std::size_t count, float* output) {
+               std::span<const float* const> inputs, std::size_t count, float* output) {
   FoldElements<width, room> work{};
   std::ranges::copy(inputs, work.inputs);
   std::ranges::transform(program, work.program,
                          [](std::int32_t entry) { return static_cast<std::int16_t>(entry); });
   work.length = static_cast<std::uint32_t>(program.size());
-  work.begin = begin;
   work.output = output;
   for_each(stream, count / width, work);
 }
 
 template <std::size_t width>
 void fold_by(StreamHandle stream, std::span<const std::int32_t> program, std::span<const float* const> inputs,
-             std::size_t begin, std::size_t count, float* output) {
+             std::size_t count, float* output) {
   constexpr std::size_t few = 16;
-  if (inputs.size() <= few) return fold_with<width, few>(stream, program, inputs, begin, count, output);
+  if (inputs.size() <= few) return fold_with<width, few>(stream, program, inputs, count, output);
   if (inputs.size() <= most_inputs) {
-    return fold_with<width, most_inputs>(stream, program, inputs, begin, count, output);
+    return fold_with<width, most_inputs>(stream, program, inputs, count, output);
   }
   throw Error(Category::internal, "too many arrays are to be summed at once");
 }
@@ -92,11 +90,10 @@ void fold_by(StreamHandle stream, std::span<const std::int32_t> program, std::sp
 }  // namespace
 
 void fold(StreamHandle stream, std::span<const std::int32_t> program, std::span<const float* const> inputs,
-          std::size_t begin, std::size_t count, float* output) {
+          std::size_t count, float* output) {
   if (program.empty()) return fill(stream, output, 0.0F, count);
-  const bool fours = begin % four_floats == 0 && count % four_floats == 0 && aligned(output) &&
-                     std::ranges::all_of(inputs, aligned);
-  (fours ? fold_by<four_floats> : fold_by<1>)(stream, program, inputs, begin, count, output);
+  const bool fours = count % four_floats == 0 && aligned(output) && std::ranges::all_of(inputs, aligned);
+  (fours ? fold_by<four_floats> : fold_by<1>)(stream, program, inputs, count, output);
 }
 
 void add(StreamHandle stream, float* into, const float* from, std::size_t count) {
