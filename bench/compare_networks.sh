@@ -33,7 +33,7 @@ while (($# > 0)); do
 done
 ((${#cases[@]} > 0)) || cases=(resnet18-d2l:64 resnet18-d2l:256 resnet50:32 mobilenet-v2:32)
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || fail "--rounds takes a number"
-prepare torch,numpy,safetensors
+prepare torch,numpy
 
 # Prints the number of steps of a measurement: about 1,000 small images, or 200 large ones.
 steps_of() { # model batch

@@ -23,9 +23,9 @@ def read_idx(file: Path) -> np.ndarray:
     return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
 
 
-def load(part: str) -> Samples:
-    """Loads the part "train" or "t10k". $FASHION_MNIST names the folder, if it is not that of the package."""
+def load() -> Samples:
+    """Loads the training set. $FASHION_MNIST names the folder, if it is not that of the package."""
     folder = Path(os.environ.get("FASHION_MNIST", "/usr/share/datasets/fashion-mnist"))
-    images = torch.tensor(read_idx(folder / f"{part}-images-idx3-ubyte.gz"))
-    labels = torch.tensor(read_idx(folder / f"{part}-labels-idx1-ubyte.gz").astype(np.int64))
+    images = torch.tensor(read_idx(folder / "train-images-idx3-ubyte.gz"))
+    labels = torch.tensor(read_idx(folder / "train-labels-idx1-ubyte.gz").astype(np.int64))
     return Samples(images.float().div_(255).unsqueeze(1), labels)

@@ -1,16 +1,14 @@
 """Writes tests/ops/references.safetensors: operations as PyTorch computes them, with their gradients.
 
-Run from the repository's root with any PyTorch 2: python bench/peers/make_op_references.py
+Run from the repository's root with PyTorch and safetensors: python bench/peers/make_op_references.py
 The tests read for each CASE: CASE.input, CASE.weight, CASE.bias, CASE.grad_output, CASE.output,
 CASE.grad_input, CASE.grad_weight, CASE.grad_bias; for batch norm also CASE.running_mean and
 CASE.running_var after one step with momentum 1; for the loss: logits, labels (as floats), loss, grad.
 """
 
-import json
-import struct
-
 import torch
 import torch.nn.functional as F
+from safetensors.torch import save_file
 
 SAMPLES = 3
 
@@ -73,7 +71,7 @@ def run_case(name, tensors):
         mean, variance = torch.zeros(weight_shape), torch.ones(weight_shape)
         F.batch_norm(x, mean, variance, training=True, momentum=1.0)
         values.update({"running_mean": mean, "running_var": variance})
-    tensors.update({f"{name}.{key}": value.detach() for key, value in values.items()})
+    tensors.update({f"{name}.{key}": value.detach().contiguous() for key, value in values.items()})
 
 
 def run_loss(tensors):
@@ -85,26 +83,13 @@ def run_loss(tensors):
                     "loss.loss": loss.detach().reshape(1), "loss.grad": logits.grad})
 
 
-def write(path, tensors):
-    header, data = {}, b""
-    for name, tensor in tensors.items():
-        raw = tensor.contiguous().float().numpy().tobytes()
-        header[name] = {"dtype": "F32", "shape": list(tensor.shape),
-                        "data_offsets": [len(data), len(data) + len(raw)]}
-        data += raw
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
-
-
 def main():
     torch.manual_seed(1)
     tensors = {}
     for name in CASES:
         run_case(name, tensors)
     run_loss(tensors)
-    write("tests/ops/references.safetensors", tensors)
+    save_file(tensors, "tests/ops/references.safetensors")
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def batches(order_files: list[Path], size: int) -> Iterator[torch.Tensor]:
 
 def replay(options: argparse.Namespace) -> list[float]:
     """The loss of each step."""
-    train = fashion_mnist.load("train")
+    train = fashion_mnist.load()
     network = MODELS[options.model]()
     network.load_state_dict(load_file(options.weights))
     network.train()  # batch norm uses the statistics of each part of a batch

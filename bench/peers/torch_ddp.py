@@ -11,14 +11,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 import fashion_mnist
 from fashion_mnist import Samples
@@ -37,15 +34,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--lr", type=float, default=0.2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1, help="threads of each rank")
-    parser.add_argument("--loader", choices=["memory", "torch"], default="memory",
-                        help="memory: index tensors in memory; torch: the usual DataLoader, slower here")
     parser.add_argument("--channels-last", action="store_true", help="memory format of images and weights")
     parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
     parser.add_argument("--compile", action="store_true", help="torch.compile, needs a C++ compiler")
-    parser.add_argument("--save-model", type=Path, help="safetensors file to write at the end")
     parser.add_argument("--synthetic", type=int, nargs=4, metavar=("SAMPLES", "C", "H", "W"),
                         help="synthetic images of 1000 classes instead of Fashion-MNIST")
-    parser.add_argument("--test", action="store_true", help="print the test accuracy at the end")
     return parser.parse_args()
 
 
@@ -60,23 +53,6 @@ def batches_in_memory(train: Samples, size: int, seed: int, epoch: int) -> Itera
     for begin in range(0, len(order) - size + 1, size):
         ids = order[begin : begin + size]
         yield train.images[ids], train.labels[ids]
-
-
-def batches_of_loader(train: Samples, size: int, seed: int, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
-    dataset = TensorDataset(*train)
-    sampler = DistributedSampler(dataset, RANKS, RANK, seed=seed)
-    sampler.set_epoch(epoch)
-    return iter(DataLoader(dataset, size, sampler=sampler, drop_last=True))
-
-
-def test_accuracy(network: nn.Module) -> float:
-    test = fashion_mnist.load("t10k")
-    network.eval()
-    with torch.no_grad():
-        parts = zip(test.images.split(1000), test.labels.split(1000))
-        correct = sum((network(images).argmax(1) == labels).sum().item() for images, labels in parts)
-    network.train()
-    return correct / len(test.labels)
 
 
 def train_epoch(options: argparse.Namespace, model: nn.Module, optimizer: torch.optim.Optimizer,
@@ -106,7 +82,7 @@ def main() -> None:
     if RANKS > 1:
         dist.init_process_group("gloo")
 
-    train = made_up(*options.synthetic) if options.synthetic else fashion_mnist.load("train")
+    train = made_up(*options.synthetic) if options.synthetic else fashion_mnist.load()
     network = MODELS[options.model]()
     if options.channels_last:
         network = network.to(memory_format=torch.channels_last)
@@ -114,20 +90,15 @@ def main() -> None:
     if options.compile:
         model = torch.compile(model)
     optimizer = torch.optim.SGD(model.parameters(), options.lr)
-    make_batches = batches_in_memory if options.loader == "memory" else batches_of_loader
 
     for epoch in range(1, options.epochs + 1):
-        batches = make_batches(train, options.batch_size // RANKS, options.seed, epoch)
+        batches = batches_in_memory(train, options.batch_size // RANKS, options.seed, epoch)
         start = time.perf_counter()
         steps, loss = train_epoch(options, model, optimizer, batches)
         seconds = time.perf_counter() - start
         if RANK == 0:
             speed = steps * options.batch_size / seconds
             print(f"epoch {epoch}/{options.epochs}  last loss {loss:.4f}  {seconds:.2f} s  {speed:.1f} img/s", flush=True)
-    if options.test and RANK == 0:
-        print(f"test acc {test_accuracy(network):.4f}")
-    if options.save_model and RANK == 0:
-        save_file({name: tensor.contiguous() for name, tensor in network.state_dict().items()}, options.save_model)
     if RANKS > 1:
         dist.destroy_process_group()
 

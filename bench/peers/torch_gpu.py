@@ -233,7 +233,7 @@ def main() -> None:
         return
     start = time.perf_counter()
     torch.backends.cudnn.benchmark = True
-    on_host = random_images(8 * options.batch_size) if options.model in LARGE else fashion_mnist.load("train")
+    on_host = random_images(8 * options.batch_size) if options.model in LARGE else fashion_mnist.load()
     on_gpu = Samples(on_host.images.cuda(), on_host.labels.cuda())
     for setting in SETTINGS[options.model]:
         if options.only and options.only not in setting.name:

@@ -66,6 +66,11 @@ train=(train "${options[@]}" --epochs 5 --run-dir none)
 digest() { grep -o 'digest xxh3:[0-9a-f]*' <<<"$1" || true; }
 # same_digest OUTPUT: as that of the program in the build folder.
 same_digest() { equal digest "$(digest "$1")" "$expected"; }
+# trains_alike COMMAND...: runs a training with that digest, and sets `output`.
+trains_alike() {
+  output=$("$@" 2>&1)
+  same_digest "$output"
+}
 error_line() { grep -c '^lockstep[a-z-]*: error: ' <<<"$1" || true; }
 
 # ---- hosts
@@ -108,7 +113,7 @@ remove_pods() { podman rm --force --time=0 --ignore h1 h2 h3 launcher >/dev/null
 
 make_ssh() {
   [[ -d $work/ssh ]] && return
-  build_ssh_image
+  context=$root/deploy/kubernetes build_image lockstep-ssh "$root/deploy/kubernetes/Dockerfile"
   mkdir -p "$work/ssh" "$work/runs"
   chmod 777 "$work/ssh" "$work/runs"
   run --volume="$work/ssh:/ssh" --entrypoint=ssh-keygen lockstep-ssh -q -t ed25519 -N '' -f /ssh/id_rsa
@@ -117,10 +122,6 @@ make_ssh() {
   chown root:1000 "$work"/ssh/*
   chmod 440 "$work"/ssh/*
   chmod 755 "$work/ssh"
-}
-build_ssh_image() {
-  buildah bud "${storage[@]}" --isolation=chroot --pull=never --format=docker --tag=lockstep-ssh \
-    "$root/deploy/kubernetes" >"$work/build.log" 2>&1 || wrong "$(tail -n 20 "$work/build.log")"
 }
 
 # ---- cases
@@ -156,15 +157,11 @@ words() { # the entry point: a program's name, a command of lockstep with the na
 
 one_container() { # one and two ranks, the data set of the image, another user
   local output
-  output=$(run lockstep "${train[@]}" 2>&1)
-  same_digest "$output"
-  output=$(run --tmpfs=/tmp lockstep lockstep-run -np 2 "${train[@]}" 2>&1)
-  same_digest "$output"
+  trains_alike run lockstep "${train[@]}"
+  trains_alike run --tmpfs=/tmp lockstep lockstep-run -np 2 "${train[@]}"
   has "$output" 'exchange by shared memory'
-  output=$(run --tmpfs=/tmp lockstep mpirun --oversubscribe --bind-to none -np 2 lockstep "${train[@]}" 2>&1)
-  same_digest "$output"
-  output=$(run --user=4711 --tmpfs=/tmp lockstep lockstep-run -np 2 "${train[@]}" 2>&1)
-  same_digest "$output"
+  trains_alike run --tmpfs=/tmp lockstep mpirun --oversubscribe --bind-to none -np 2 lockstep "${train[@]}"
+  trains_alike run --user=4711 --tmpfs=/tmp lockstep lockstep-run -np 2 "${train[@]}"
   output=$(run --tmpfs=/tmp lockstep doctor --device cpu 2>&1)
   has "$output" 'fashion-mnist: 60000 training and 10000 test samples'
 }
@@ -173,9 +170,8 @@ workspace() { # a run directory in a folder of the host
   local output
   mkdir -p "$work/workspace"
   chmod 777 "$work/workspace"
-  output=$(run --tmpfs=/tmp --volume="$work/workspace:/workspace" lockstep lockstep-run -np 2 train "${options[@]}" \
-    --epochs 5 --run-dir runs/a 2>&1)
-  same_digest "$output"
+  trains_alike run --tmpfs=/tmp --volume="$work/workspace:/workspace" lockstep lockstep-run -np 2 train "${options[@]}" \
+    --epochs 5 --run-dir runs/a
   [[ -s $work/workspace/runs/a/metrics.jsonl ]] || wrong "no run directory: $output"
   output=$(run --tmpfs=/tmp lockstep lockstep-run -np 2 train "${options[@]}" --run-dir runs/a 2>&1) && wrong "status 0"
   equal "lines" "$(error_line "$output")" 1
@@ -188,20 +184,17 @@ needs_tmpfs() { # one line, status 4
   equal status "$status" 4
   equal output "$output" "lockstep-run: error: mpirun needs a folder for its session, but /tmp cannot be written to: \
 Read-only file system; in a container, add --tmpfs=/tmp; elsewhere, set TMPDIR to another folder"
-  output=$(run --tmpfs=/scratch:mode=1777 --env=TMPDIR=/scratch lockstep lockstep-run -np 2 "${train[@]}" 2>&1)
-  same_digest "$output"
+  trains_alike run --tmpfs=/scratch:mode=1777 --env=TMPDIR=/scratch lockstep lockstep-run -np 2 "${train[@]}"
 }
 
 needs_shared_memory() { # with too little, a warning, and messages by TCP instead of SIGBUS
   local output size
   for size in 1m 9m; do
-    output=$(run --tmpfs=/tmp --shm-size=$size lockstep lockstep-run -np 4 "${train[@]}" --transport messages 2>&1)
-    same_digest "$output"
+    trains_alike run --tmpfs=/tmp --shm-size=$size lockstep lockstep-run -np 4 "${train[@]}" --transport messages
     equal "warnings" "$(grep -c 'warning: /dev/shm has .* but MPI needs 16 MiB there for 4 ranks.*--shm-size=1g' \
       <<<"$output" || true)" 1
   done
-  output=$(run --tmpfs=/tmp --shm-size=64m lockstep lockstep-run -np 4 "${train[@]}" --transport messages 2>&1)
-  same_digest "$output"
+  trains_alike run --tmpfs=/tmp --shm-size=64m lockstep lockstep-run -np 4 "${train[@]}" --transport messages
   ! grep -q /dev/shm <<<"$output" || wrong "$output"
 }
 
@@ -310,8 +303,7 @@ late_rank() { # a worker is preempted before its rank starts
 cuda() { # the image for GPUs, on a stand-in for NVIDIA's: built and started, without a GPU
   local output
   podman image exists lockstep-cuda || build_cuda_image
-  output=$(run --tmpfs=/tmp lockstep-cuda lockstep-run -np 2 "${train[@]}" 2>&1)
-  same_digest "$output"
+  trains_alike run --tmpfs=/tmp lockstep-cuda lockstep-run -np 2 "${train[@]}"
   equal "settings" "$(podman inspect --format '{{.Config.Entrypoint}} {{.Config.User}} {{json .Config.Labels}}' lockstep-cuda)" \
     "$(podman inspect --format '{{.Config.Entrypoint}} {{.Config.User}} {{json .Config.Labels}}' lockstep)"
 }
@@ -342,10 +334,8 @@ apptainer_definition() {
   output=$(in_apptainer test 2>&1)
   has "$output" "^$(head -n 1 <<<"$version")\$"
   has "$output" '^digest '
-  output=$(in_apptainer runscript lockstep-run -np 2 "${train[@]}" 2>&1)
-  same_digest "$output"
-  output=$(in_apptainer runscript "${train[@]}" 2>&1)
-  same_digest "$output"
+  trains_alike in_apptainer runscript lockstep-run -np 2 "${train[@]}"
+  trains_alike in_apptainer runscript "${train[@]}"
 }
 
 cases=(image words one_container workspace needs_tmpfs needs_shared_memory container_per_rank other_network two_hosts

@@ -2,9 +2,7 @@
 of lockstep, for one sample and for several. Usage: check_onnx_export.py WRITER [large], with the program of
 write_onnx_models.cpp"""
 
-import json
 import pathlib
-import struct
 import subprocess
 import sys
 import tempfile
@@ -12,20 +10,9 @@ import tempfile
 import numpy
 import onnx
 import onnxruntime
+from safetensors.numpy import load_file
 
 TOLERANCE = 1e-5  # of the largest logit, or of 1
-
-
-def read_safetensors(path):
-    data = path.read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8 : 8 + length])
-    tensors = {}
-    for name, info in header.items():
-        if name != "__metadata__":
-            begin, end = (8 + length + offset for offset in info["data_offsets"])
-            tensors[name] = numpy.frombuffer(data[begin:end], numpy.float32).reshape(info["shape"])
-    return tensors
 
 
 def run(path, values):
@@ -65,7 +52,7 @@ def check_all(folder):
     assert references, folder
     worst = 0.0
     for path in references:
-        reference = read_safetensors(path)
+        reference = load_file(path)
         logits = reference["logits"]
         plain, raw = path.with_suffix(".onnx"), path.with_suffix(".raw.onnx")
         worst = max(worst, check(plain, reference["input"], "logits", logits))
