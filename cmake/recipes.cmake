@@ -1,4 +1,4 @@
-# Writes recipes() of src/cli/recipes/recipe.h, with the texts of the files:
+# Writes recipes() of src/cli/recipes/recipes.h, with the texts of the files:
 #   cmake -D OUTPUT=FILE "-D FILES=recipes/a.cfg;recipes/b.cfg" -P recipes.cmake
 set(rows "")
 foreach(file IN LISTS FILES)
@@ -6,7 +6,7 @@ foreach(file IN LISTS FILES)
   file(READ ${file} text)
   string(APPEND rows "    {\"${name}\", R\"recipe(${text})recipe\"},\n")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"cli/recipes/recipe.h\"
+file(WRITE ${OUTPUT} "#include \"cli/recipes/recipes.h\"
 
 namespace lockstep {
 namespace {

@@ -115,6 +115,12 @@ stage() {
   return "$status"
 }
 
+# without_aslr COMMAND...: runs it with fixed addresses. The sanitizers of Clang 14 do not start where the system
+# randomizes more than 28 bits of them.
+without_aslr() {
+  if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi
+}
+
 # Prints the number of compilations at once: one per processor, with a gigabyte of memory for each.
 jobs_at_once() {
   local processors gigabytes

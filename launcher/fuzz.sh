@@ -17,22 +17,18 @@ for tool in clang++ ld.lld; do
   command -v "$tool" >/dev/null || die "$tool is missing; install the packages clang, libclang-rt-dev and lld"
 done
 
-# The sanitizers of Clang 14 do not start where the system randomizes more than 28 bits of addresses.
-fixed_addresses=()
-if setarch -R true 2>/dev/null; then fixed_addresses=(setarch -R); fi
-
 # New inputs go to build/fuzz/corpus; the committed seeds do not change.
 fuzz() {
   local target=$1 corpus=$root/build/fuzz/corpus/$1 findings=$root/build/fuzz/findings/$1
   mkdir -p "$corpus" "$findings" &&
-    "${fixed_addresses[@]}" "$program" "--parser=$target" "$limit=$number" -max_len=4096 \
+    without_aslr "$program" "--parser=$target" "$limit=$number" -max_len=4096 \
       -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="$findings/" "$corpus" \
       "$root/tests/fuzz/corpus/$target"
 }
 
 stage "fuzz-build" build_preset asan fuzz
 if [[ ${#targets[@]} -eq 0 ]]; then
-  parsers=$("${fixed_addresses[@]}" "$program" --parsers)
+  parsers=$(without_aslr "$program" --parsers)
   mapfile -t targets <<<"$parsers"
 fi
 

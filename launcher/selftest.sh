@@ -60,12 +60,6 @@ tests() {
   sed -n 's/^[0-9]*: skipped: /skipped: /p' "$log"
 }
 
-# Runs a command with fixed addresses: the sanitizers of Clang 14 do not start where the system randomizes more than 28
-# bits of them.
-without_aslr() {
-  if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi
-}
-
 # Tracked and new files whose names match, NUL-separated.
 files() {
   git -C "$root" ls-files -z --cached --others --exclude-standard -- "$@"
@@ -106,10 +100,14 @@ lint_and_sanitizers() {
   fi
 }
 
+quick_checks() {
+  if check "build" build_preset test; then tests "tests" test -LE 'long|deploy'; fi
+}
+
 all_checks() {
   check "format" formatting || true
   check "scripts" scripts || true
-  if check "build" build_preset test; then tests "tests" test -LE 'long|deploy'; fi
+  quick_checks
   bare_takes=$((SECONDS * 9 / 10))  # CUDA's compiler is not there
   lint_and_sanitizers
   check "fuzz" "$launcher/fuzz.sh" || true
@@ -138,10 +136,6 @@ bare_debian() {
   if [[ $status -ne 0 && $bad -eq 0 ]]; then bad=1; fi
   passed=$((passed + good))
   failed=$((failed + bad))
-}
-
-quick_checks() {
-  if check "build" build_preset test; then tests "tests" test -LE 'long|deploy'; fi
 }
 
 # Checks that every source includes what it uses: compiles each alone, without precompiled headers.

@@ -8,7 +8,7 @@ set(kernel_files
   src/core/files/file_system.h            # the interface itself
   src/core/files/file_system.cpp
   src/cli/bench/bench_allreduce.cpp       # /sys/class/net
-  src/cli/preflight/host.cpp              # the working directory of ranks
+  src/cli/preflight/preflight.cpp         # the working directory of ranks
   src/comm/transports/shared_memory.cpp   # memfd, /proc/PID/fd
   src/core/process/process.cpp            # /proc/PID
   src/core/process/interfaces.cpp         # /proc/net

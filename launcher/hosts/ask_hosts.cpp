@@ -9,8 +9,6 @@
 #include "core/json/json.h"
 #include "core/options/internal_variables.h"
 #include "hosts/host_names.h"
-#include "hosts/placing.h"
-#include "hosts/remote_shell.h"
 #include "lockstep/error.h"
 #include "supervisor/decision.h"
 #include "supervisor/mpirun_command.h"
@@ -52,9 +50,7 @@ class Survey {
  public:
   Survey(const HostQuestions& questions, const MpirunOptions& options)
       : questions_(questions), options_(options), directory_(directory_of(options)) {
-    const HostRequest request{.directory = directory_,
-                              .mpirun = questions.mpirun,
-                              .data = questions.data && !questions.command.empty()};
+    const HostRequest request{.directory = directory_, .mpirun = questions.mpirun, .data = questions.data};
     words_ = {questions.program, preflight_flag, json_of(request).dump()};
     words_.insert(words_.end(), questions.command.begin(), questions.command.end());
   }
@@ -64,7 +60,7 @@ class Survey {
     const CommandWords facts_only(words_.begin(), words_.begin() + 3);
     const ProgramOutput output = read_program(facts_only, wait({"this machine"}));
     if (output.answer == Answer::interrupted) return false;
-    const HostAnswer answer = read_answer(output, questions_.program, "", questions_.limit);
+    const HostAnswer answer = read_answer(output, questions_.program, "");
     if (!answer.facts)
       throw Error(Category::resource, "this machine " + answer.failure + "; " + answer.remedy);
     here_ = *answer.facts;
@@ -91,7 +87,7 @@ class Survey {
     std::vector<HostAnswer> answers;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i].answer == Answer::interrupted) return std::nullopt;
-      answers.push_back(read_answer(outputs[i], questions_.program, shells[i], questions_.limit));
+      answers.push_back(read_answer(outputs[i], questions_.program, shells[i]));
       answers.back().host = names[i];
       answers.back().asked = asked;
     }
@@ -105,7 +101,7 @@ class Survey {
 
  private:
   Wait wait(const std::vector<std::string>& names) const {
-    return {.limit = questions_.limit,
+    return {.limit = answer_limit,
             .interrupt = questions_.interrupt,
             .on_slow = [this, names](const std::vector<std::size_t>& pending) {
               std::string text;
@@ -200,12 +196,12 @@ std::optional<HostReport> ask_hosts(const HostQuestions& questions, MpirunOption
   } else {
     place(questions, *answers, hosts, options);
   }
-  HostReport report = report_on(std::move(*answers), {.here = survey.here(),
-                                                      .interface = questions.interface,
-                                                      .directory = survey.directory(),
-                                                      .mpirun = questions.mpirun,
-                                                      .data = questions.data && !questions.command.empty() &&
-                                                              questions.command[0] == "train"});
+  HostReport report =
+      report_on(std::move(*answers), {.here = survey.here(),
+                                      .interface = questions.interface,
+                                      .directory = survey.directory(),
+                                      .mpirun = questions.mpirun,
+                                      .data = questions.data && questions.command[0] == "train"});
   add_late_names(survey.late_names(), report);
   return report;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -17,9 +16,8 @@ struct HostQuestions {
   std::string program;    ///< path of lockstep, the same on all hosts
   CommandWords command;   ///< of lockstep; empty: none
   std::string interface;  ///< of --interface; empty: to be found
-  bool data = false;      ///< whether hosts open the data of the command, which may take long
+  bool data = false;      ///< whether hosts open the data of `command` (not empty), which may take long
   int interrupt = -1;     ///< descriptor that ends the questions when it can be read
-  std::chrono::seconds limit{60};
   std::function<void(const std::string&)> say;  ///< prints a line for people
 };
 

@@ -42,11 +42,11 @@ std::string last_line(const std::string& text) {
 constexpr int not_executable = 126, not_found = 127, not_connected = 255;
 
 void explain_failure(const ProgramOutput& output, const std::string& program, const std::string& shell,
-                     std::chrono::seconds limit, HostAnswer& answer) {
+                     HostAnswer& answer) {
   const std::string reason = last_line(output.errors);
   const std::string quoted = reason.empty() ? "" : " (" + reason + ")";
   if (output.answer == Answer::late) {
-    answer.failure = "does not answer within " + std::to_string(limit.count()) + " s" + quoted;
+    answer.failure = "does not answer within " + std::to_string(answer_limit.count()) + " s" + quoted;
   } else if (output.answer == Answer::none) {
     answer.failure = "cannot be asked: " + (shell.empty() ? program : shell) + " cannot be started";
   } else if (output.status >= not_executable && output.status <= not_found) {
@@ -66,12 +66,11 @@ void explain_failure(const ProgramOutput& output, const std::string& program, co
 
 }  // namespace
 
-HostAnswer read_answer(const ProgramOutput& output, const std::string& program, const std::string& shell,
-                       std::chrono::seconds limit) {
+HostAnswer read_answer(const ProgramOutput& output, const std::string& program, const std::string& shell) {
   HostAnswer answer{.answered = output.ended};
   answer.facts = find_facts<HostFacts>(output.text, host_facts_word);
   answer.data = find_facts<DataFacts>(output.text, data_facts_word);
-  if (!answer.facts) explain_failure(output, program, shell, limit, answer);
+  if (!answer.facts) explain_failure(output, program, shell, answer);
   return answer;
 }
 

@@ -9,6 +9,9 @@
 
 namespace lockstep::launcher {
 
+/// Time that hosts have to answer.
+inline constexpr std::chrono::seconds answer_limit{60};
+
 /// Answer of a host to the questions of lockstep-run.
 struct HostAnswer {
   using Time = std::chrono::system_clock::time_point;
@@ -22,7 +25,6 @@ struct HostAnswer {
 };
 
 /// Reads the output of `program` on a host; `shell`: the command that started it, "ssh b", empty: none.
-HostAnswer read_answer(const ProgramOutput& output, const std::string& program, const std::string& shell,
-                       std::chrono::seconds limit);
+HostAnswer read_answer(const ProgramOutput& output, const std::string& program, const std::string& shell);
 
 }  // namespace lockstep::launcher

@@ -12,6 +12,7 @@
 
 #include "core/files/file.h"
 #include "core/process/process.h"
+#include "core/process/signals.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -22,6 +23,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t max_errors = std::size_t{64} << 10;
 /// Time that a program has to end after it has closed its stdout.
 constexpr milliseconds time_to_end{1000};
+/// Time after which programs are slow.
+constexpr milliseconds patience{5000};
 
 /// Starts a program with these streams, in a session of its own. Returns its process; negative: it cannot be
 /// started.
@@ -33,10 +36,7 @@ pid_t spawn(const CommandWords& command, int output, int errors) {
   posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  sigset_t none, piped;
-  sigemptyset(&none);
-  sigemptyset(&piped);
-  sigaddset(&piped, SIGPIPE);
+  const sigset_t none = make_signal_set({}), piped = make_signal_set({SIGPIPE});
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &piped);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
@@ -144,7 +144,7 @@ std::vector<ProgramOutput> read_programs(const std::vector<CommandWords>& comman
         std::ranges::any_of(programs, [](const auto& program) { return program->is_ending(); });
     int timeout = milliseconds_until(end);
     if (timeout <= 0) break;
-    if (!was_slow) timeout = std::clamp(milliseconds_until(start + wait.patience), 0, timeout);
+    if (!was_slow) timeout = std::clamp(milliseconds_until(start + patience), 0, timeout);
     if (ending) timeout = std::min(timeout, 10);
     std::vector<pollfd> polled;
     if (wait.interrupt >= 0) polled.push_back({wait.interrupt, POLLIN, 0});
@@ -155,7 +155,7 @@ std::vector<ProgramOutput> read_programs(const std::vector<CommandWords>& comman
       program->take(polled);
       if (interrupted && !program->is_done()) program->finish(Answer::interrupted);
     }
-    if (!was_slow && Clock::now() >= start + wait.patience) {
+    if (!was_slow && Clock::now() >= start + patience) {
       was_slow = true;
       std::vector<std::size_t> pending;
       for (std::size_t i = 0; i < programs.size(); ++i) {

@@ -28,9 +28,8 @@ struct ProgramOutput {
 struct Wait {
   std::chrono::milliseconds limit;
   int interrupt = -1;  ///< descriptor that ends the wait when it can be read; negative: none
-  /// Called once, with the numbers of the programs that have not ended after `patience`.
+  /// Called once, with the numbers of the programs that have not ended after 5 s.
   std::function<void(const std::vector<std::size_t>&)> on_slow = {};
-  std::chrono::milliseconds patience{5000};
 };
 
 /// A program's path and its arguments.

@@ -7,7 +7,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 
 #include "lockstep/error.h"
@@ -20,13 +19,9 @@ constexpr std::size_t longest_line = 4096;
 
 }  // namespace
 
-Relay::Relay(int target, std::string name, std::function<void(std::string_view)> on_line, std::string before,
+Relay::Relay(int target, std::function<void(std::string_view)> on_line, std::string before,
              MarkedLines marked)
-    : target_(target),
-      name_(std::move(name)),
-      on_line_(std::move(on_line)),
-      before_(std::move(before)),
-      marked_(std::move(marked)) {
+    : target_(target), on_line_(std::move(on_line)), before_(std::move(before)), marked_(std::move(marked)) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
     throw Error(Category::resource, std::string("cannot make a pipe: ") + std::strerror(errno));
@@ -63,7 +58,7 @@ void Relay::pass_on(const std::string& bytes) {
   if (bytes.empty()) return;
   if (on_line_) find_lines(bytes);
   // In one piece, so that nothing of another stream comes in between.
-  if (!broken_) write_out(within_line_ ? bytes : before_ + bytes);
+  if (failure_ == 0) write_out(within_line_ ? bytes : before_ + bytes);
   within_line_ = bytes.back() != '\n';
 }
 
@@ -76,13 +71,7 @@ void Relay::write_out(std::string_view bytes) {
       pollfd ready{target_, POLLOUT, 0};
       poll(&ready, 1, -1);
     } else if (errno != EINTR) {
-      broken_ = true;
-      unread_ = errno == EPIPE;
-      lost_ = !unread_;
-      if (!name_.empty() && !unread_) {
-        std::fprintf(stderr, "lockstep-run: warning: %s: %s; the run continues without it\n", name_.c_str(),
-                     std::strerror(errno));
-      }
+      failure_ = errno;
       return;
     }
   }

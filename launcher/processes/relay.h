@@ -15,11 +15,9 @@ namespace lockstep::launcher {
 /// mpirun would end a run whose output it cannot write.
 class Relay {
  public:
-  /// `name`: of the target, "stdout", in the warning that a write failed; empty: no warning. There is none if
-  /// the reader has ended (is_unread). `on_line`: called in the relay's thread with each line, without its
-  /// end; may be null. `before`: written before bytes that arrive at the beginning of a line. Lines of
-  /// `marked` are not copied.
-  Relay(int target, std::string name, std::function<void(std::string_view)> on_line, std::string before = {},
+  /// `on_line`: called in the relay's thread with each line, without its end; may be null. `before`: written
+  /// before bytes that arrive at the beginning of a line. Lines of `marked` are not copied.
+  Relay(int target, std::function<void(std::string_view)> on_line, std::string before = {},
         MarkedLines marked = {{}, {}});
   /// Waits for the thread. Closes the writing end before.
   ~Relay();
@@ -32,10 +30,9 @@ class Relay {
   void start();
   /// Descriptor that can be read when all is copied, after all writers have ended.
   int ended() const { return ended_.get(); }
-  /// Whether a write failed for another reason than that nobody reads the copy any more.
-  bool lost_output() const { return lost_; }
-  /// Whether a write failed as nobody reads the copy any more.
-  bool is_unread() const { return unread_; }
+  /// errno of the write that failed, after which nothing is copied; EPIPE: nobody reads the copy any more; 0:
+  /// none has failed.
+  int failure() const { return failure_; }
 
  private:
   void copy();
@@ -44,7 +41,6 @@ class Relay {
   void find_lines(std::string_view bytes);
 
   int target_;
-  std::string name_;
   std::function<void(std::string_view)> on_line_;
   std::string before_;
   MarkedLines marked_;
@@ -53,9 +49,7 @@ class Relay {
   FileDescriptor output_;
   FileDescriptor ended_;
   std::string line_;
-  bool broken_ = false;
-  std::atomic<bool> lost_ = false;
-  std::atomic<bool> unread_ = false;
+  std::atomic<int> failure_ = 0;
   std::thread thread_;
 };
 

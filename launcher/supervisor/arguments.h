@@ -27,6 +27,9 @@ struct Arguments {
   MpirunOptions mpirun;
   std::vector<std::string> before_command;  ///< the words before the command, as given
   std::vector<std::string> command;         ///< "train", "--lr", "0.2", ...
+
+  /// First word of the command; empty: there is none.
+  std::string subcommand() const { return command.empty() ? "" : command[0]; }
 };
 
 /// Reads the words after the program's name. Throws Error(usage) if there are words but no command, for an

@@ -89,13 +89,9 @@ FewerRanks without(const LauncherReport::Failure& failure, const MpirunOptions& 
   const std::size_t all = hosts.size();
   std::erase_if(hosts, [&](const MpirunOptions::Host& host) { return same_host(host.name, failure.host); });
   if (hosts.empty() || hosts.size() == all) return {.ranks = ranks - 1, .hosts = {}};
-  int slots = 0;
-  bool known = true;
-  for (const MpirunOptions::Host& host : hosts) {
-    slots += host.slots;
-    known = known && host.slots > 0;
-  }
-  if (!known) slots = static_cast<int>(static_cast<std::size_t>(ranks) * hosts.size() / all);
+  const bool is_open = std::ranges::find(hosts, 0, &MpirunOptions::Host::slots) != hosts.end();
+  const int slots =
+      is_open ? static_cast<int>(static_cast<std::size_t>(ranks) * hosts.size() / all) : count_slots(hosts);
   return {.ranks = std::min(slots, ranks), .hosts = std::move(hosts)};
 }
 

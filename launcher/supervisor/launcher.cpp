@@ -1,6 +1,7 @@
 #include "supervisor/launcher.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <pwd.h>
 #include <sys/random.h>
@@ -8,15 +9,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/command_line.h"
 #include "core/files/file.h"
 #include "core/launcher_report.h"
@@ -56,21 +61,13 @@ void write_line(const std::string& text) {
 
 void say(const std::string& text) { write_line("lockstep-run: " + text); }
 
-double seconds_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
-
 /// 16 hexadecimal digits that nobody can guess.
 std::string random_digits() {
-  unsigned char bytes[8] = {};
-  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
+  std::uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != sizeof number) {
     throw Error(Category::resource, "the system has no random numbers");
   }
-  std::string text;
-  for (const unsigned char byte : bytes) {
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", byte);
-    text += digits;
-  }
-  return text;
+  return fmt::format("{:016x}", number);
 }
 
 std::map<std::string, std::string> environment() {
@@ -82,15 +79,6 @@ std::map<std::string, std::string> environment() {
     }
   }
   return result;
-}
-
-bool can_save(const Arguments& arguments) {
-  return !arguments.command.empty() && arguments.command[0] == "train";
-}
-
-/// Whether stdout is the command's only output, so that it is ended when nobody reads it.
-bool needs_reader(const Arguments& arguments) {
-  return !arguments.command.empty() && arguments.command[0] == "predict";
 }
 
 /// Number of GPUs that `program` can use on this host; also 0 if it does not answer, or a signal has arrived.
@@ -151,9 +139,8 @@ class Run {
   int check();
 
  private:
-  bool restartable() const { return arguments_.restarts.maximum > 0; }
   /// Whether mpirun is to be silent about failures. For restarts, it names a rank that was killed.
-  bool is_silent() const { return !restartable(); }
+  bool is_silent() const { return arguments_.restarts.maximum == 0; }
   bool can_come_from_lockstep(int status) const;
   std::vector<std::string> command_of_attempt() const;
   Job make_job(const std::string& secret) const;
@@ -192,7 +179,7 @@ Run::Run(const Arguments& arguments)
       start_(shell_line(start_words(arguments.before_command))),
       machine_(this_machine()),
       stop_(
-          {.can_save = can_save(arguments), .grace = arguments.grace},
+          {.can_save = arguments.subcommand() == "train", .grace = arguments.grace},
           [this](int signal) {
             if (guardian_ != nullptr) guardian_->send(signal);
           },
@@ -224,9 +211,7 @@ Run::Run(const Arguments& arguments)
   // (measured with 1 to 16 ranks). Ranks count their own.
   const bool is_local = is_only_here(arguments_.mpirun, machine_);
   int local_ranks = is_local ? arguments_.mpirun.ranks() : 1;
-  if (local_ranks == 0) {
-    for (const MpirunOptions::Host& host : arguments_.mpirun.hosts()) local_ranks += host.slots;
-  }
+  if (local_ranks == 0) local_ranks = count_slots(arguments_.mpirun.hosts());
   reserve_open_files(24 + 4 * static_cast<std::size_t>(std::max(1, local_ranks)), "starting mpirun");
 }
 
@@ -248,7 +233,7 @@ Job Run::make_job(const std::string& secret) const {
   variables[start_variable] = start_;
   variables.erase(seconds_before_variable);
   if (!attempts_.empty()) {
-    variables[seconds_before_variable] = std::to_string(seconds_now() - attempts_.front().began);
+    variables[seconds_before_variable] = std::to_string(steady_seconds() - attempts_.front().began);
   }
   // The ranks' stderr is a pipe to mpirun, so only this program knows whether it ends at a terminal.
   if (variables["LOCKSTEP_PROGRESS"].empty()) variables.erase("LOCKSTEP_PROGRESS");
@@ -283,7 +268,7 @@ Job Run::make_job(const std::string& secret) const {
 Attempt Run::next_attempt() const {
   Attempt attempt;
   attempt.ranks = arguments_.mpirun.ranks();
-  attempt.began = seconds_now();
+  attempt.began = steady_seconds();
   if (!attempts_.empty()) {
     const Attempt& last = attempts_.back();
     attempt.run_directory = last.run_directory;
@@ -308,7 +293,7 @@ HostQuestions Run::questions(bool data) const {
           .command = arguments_.command,
           .interface = arguments_.interface.empty() ? options.parameter("btl_tcp_if_include").value_or("")
                                                     : arguments_.interface,
-          .data = data,
+          .data = data && !arguments_.command.empty(),
           .interrupt = signals_.descriptor(),
           .say = say};
 }
@@ -374,13 +359,13 @@ int Run::check() {
 void Run::attempt() {
   const std::string secret = random_digits();
   const Job job = make_job(secret);
-  Reports reports(next_attempt(), seconds_now);
+  Reports reports(next_attempt(), steady_seconds);
   // mpirun ends a run when the reader of its output ends (| head), and ignores a full disk.
   // On a terminal, a line may overtake the end of the progress line, which the ranks write to stderr.
   const bool shows_progress = isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
-  Relay out(STDOUT_FILENO, "stdout", nullptr, shows_progress ? erase_line : "");
+  Relay out(STDOUT_FILENO, nullptr, shows_progress ? erase_line : "");
   Relay err(
-      STDERR_FILENO, "", [&](std::string_view line) { reports.take_line(line); }, {},
+      STDERR_FILENO, [&](std::string_view line) { reports.take_line(line); }, {},
       MarkedLines(report_marker(secret), [&](std::string_view text) { reports.take_report(text); }));
   Streams streams{.out = out.input(), .err = err.input()};
   // Without a controlling terminal, mpirun must not read one: it would take what is typed from the shell.
@@ -401,11 +386,11 @@ void Run::attempt() {
     err.start();
     status = watch(guardian, reports, {&out, &err});
     crashed = guardian.crashed();
-    lost_output_ = lost_output_ || out.lost_output();
+    lost_output_ = lost_output_ || (out.failure() != 0 && out.failure() != EPIPE);
     guardian_ = nullptr;
   }
   Attempt attempt = reports.attempt();
-  attempt.ended = seconds_now();
+  attempt.ended = steady_seconds();
   if (attempt.failure && listed_hosts_.contains(attempt.failure->host)) {
     attempt.failure->host = listed_hosts_[attempt.failure->host];
   }
@@ -475,19 +460,22 @@ bool Run::can_come_from_lockstep(int status) const {
     case Category::stopped:
       return true;
   }
-  return status == 0 || (status == 1 && arguments_.command[0] == "diff");
+  return status == 0 || (status == 1 && arguments_.subcommand() == "diff");
 }
 
 /// Returns the status of the job when all its processes have ended and their output is copied.
 int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<const Relay*>& relays) {
+  // predict has no other output than stdout, so it is ended when nobody reads that.
+  const bool needs_reader = arguments_.subcommand() == "predict";
   int result = 0;
   bool killed = false, warned = false;
-  const auto check_reader = [&](bool runs) {
-    if (!relays.front()->is_unread()) return;
-    if (needs_reader(arguments_)) {
+  const auto check_output = [&](bool runs) {
+    const int failure = relays.front()->failure();
+    if (failure == 0) return;
+    if (failure == EPIPE && needs_reader) {
       if (runs) stop_.on_signal(SIGPIPE, Clock::now());  // as without lockstep-run
     } else if (!std::exchange(warned, true)) {
-      say("warning: stdout: Broken pipe; the run continues without it");
+      say(std::string("warning: stdout: ") + std::strerror(failure) + "; the run continues without it");
     }
   };
   std::vector<pollfd> events = {{signals_.descriptor(), POLLIN, 0}, {guardian.descriptor(), POLLIN, 0}};
@@ -499,7 +487,7 @@ int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<con
     if (guardian.continue_if_stopped())
       say("lockstep-guard was stopped by a signal (SIGSTOP): continuing it");
     for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
-    check_reader(events[1].fd >= 0);
+    check_output(events[1].fd >= 0);
     stop_.on_time(Clock::now());
     for (std::size_t i = 1; i < events.size(); ++i) {
       if (events[i].fd < 0 || events[i].revents == 0) continue;
@@ -520,7 +508,7 @@ int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<con
       --running;
     }
   }
-  check_reader(false);
+  check_output(false);
   return result;
 }
 

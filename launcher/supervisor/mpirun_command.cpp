@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <sstream>
 
 #include "core/printable.h"
@@ -35,6 +36,22 @@ std::string device_of(const std::vector<std::string>& command) {
     if (command[i].starts_with(name + "=")) device = command[i].substr(name.size() + 1);
   }
   return device;
+}
+
+std::vector<std::string> words_in(const std::string& text) {
+  std::istringstream input(text);
+  return {std::istream_iterator<std::string>(input), {}};
+}
+
+/// The first program of "ssh -p 2222 : rsh" that exists, with its options.
+std::vector<std::string> find_agent(const std::string& agents) {
+  std::istringstream input(agents);
+  for (std::string agent; std::getline(input, agent, ':');) {
+    std::vector<std::string> words = words_in(agent);
+    if (!words.empty() && !find_program(words[0], {}).empty()) return words;
+  }
+  throw Error(Category::resource, "no program to start ranks on other hosts (" + agents +
+                                      "); install openssh-client, or name one by OMPI_MCA_plm_rsh_agent");
 }
 
 }  // namespace
@@ -95,6 +112,16 @@ std::vector<std::string> mpirun_command(const Start& start, const Machine& machi
   add(start.options.words());
   add({start.program});
   add(start.command);
+  return words;
+}
+
+std::vector<std::string> remote_shell(const MpirunOptions& options) {
+  std::vector<std::string> words = find_agent(options.parameter("plm_rsh_agent").value_or("ssh : rsh"));
+  if (fs::path(words[0]).filename() == "ssh") {
+    words.insert(words.end(), {"-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"});
+  }
+  const std::vector<std::string> more = words_in(options.parameter("plm_rsh_args").value_or(""));
+  words.insert(words.end(), more.begin(), more.end());
   return words;
 }
 

@@ -51,6 +51,11 @@ struct Start {
 /// Command line of mpirun, with the options that lockstep needs. Those of the user come later and win.
 std::vector<std::string> mpirun_command(const Start& start, const Machine& machine);
 
+/// Words that start a command on another host, before the host's name: those that mpirun uses for its
+/// daemons, Open MPI's parameters plm_rsh_agent and plm_rsh_args, by default ssh. ssh then asks nothing and
+/// connects within 10 s. Throws Error(resource) if there is no such program.
+std::vector<std::string> remote_shell(const MpirunOptions& options);
+
 /// Full path of an executable: in one of `folders`, then in those of PATH; empty: there is none.
 std::string find_program(const std::string& name, const std::vector<std::string>& folders);
 

@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <span>
 #include <sstream>
 #include <system_error>
 
 #include "core/printable.h"
+#include "core/split.h"
 #include "core/whole_number.h"
 #include "lockstep/error.h"
 
@@ -157,8 +159,7 @@ std::string list_of(const std::vector<MpirunOptions::Host>& hosts) {
 
 /// Throws Error(usage) if a list of --hosts has an entry that is neither NAME nor NAME:SLOTS.
 void check_list(const std::string& list) {
-  std::istringstream input(list + ",");
-  for (std::string entry; std::getline(input, entry, ',');) {
+  for (const std::string& entry : split(list, ',')) {
     const std::size_t colon = entry.find(':');
     const bool has_number = colon == std::string::npos || number(entry.substr(colon + 1)) > 0;
     if (has_number && colon != 0 && !entry.empty()) continue;
@@ -179,22 +180,30 @@ std::size_t values_of(std::string_view option) {
 
 bool is_number_of_ranks(std::string_view option) { return among(option, rank_options); }
 
+std::vector<std::string> MpirunOptions::words() const {
+  std::vector<std::string> all;
+  for (const Option& option : options_) all.insert(all.end(), option.begin(), option.end());
+  return all;
+}
+
 void MpirunOptions::append(const std::vector<std::string>& words) {
-  words_.insert(words_.end(), words.begin(), words.end());
+  for (std::span rest(words); !rest.empty();) {
+    const std::span option = rest.first(std::min(1 + values_of(rest[0]), rest.size()));
+    options_.emplace_back(option.begin(), option.end());
+    rest = rest.subspan(option.size());
+  }
 }
 
 bool MpirunOptions::has(Names names) const {
-  for (std::size_t i = 0; i < words_.size(); i += 1 + values_of(words_[i])) {
-    const std::string_view name = std::string_view(words_[i]).substr(0, words_[i].find('='));
-    if (among(name, names)) return true;
-  }
-  return false;
+  return std::ranges::any_of(options_, [&](const Option& option) {
+    return among(std::string_view(option[0]).substr(0, option[0].find('=')), names);
+  });
 }
 
 std::vector<std::string> MpirunOptions::values(Names names) const {
   std::vector<std::string> found;
-  for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
-    if (among(words_[i], names)) found.push_back(words_[i + 1]);
+  for (const Option& option : options_) {
+    if (among(option[0], names) && option.size() > 1) found.push_back(option[1]);
   }
   return found;
 }
@@ -202,8 +211,8 @@ std::vector<std::string> MpirunOptions::values(Names names) const {
 std::optional<std::string> MpirunOptions::parameter(std::string_view name) const {
   std::optional<std::string> value;
   if (const char* const variable = std::getenv(("OMPI_MCA_" + std::string(name)).c_str())) value = variable;
-  for (std::size_t i = 0; i + 2 < words_.size(); i += 1 + values_of(words_[i])) {
-    if (among(words_[i], parameter_options) && words_[i + 1] == name) value = words_[i + 2];
+  for (const Option& option : options_) {
+    if (among(option[0], parameter_options) && option.size() > 2 && option[1] == name) value = option[2];
   }
   return value;
 }
@@ -212,76 +221,95 @@ bool MpirunOptions::names_hosts() const { return has(own_host_lists) || has(host
 
 bool MpirunOptions::places_ranks() const { return has(placing_options); }
 
-std::size_t MpirunOptions::index_of_ranks() const {
-  std::size_t found = 0;
-  for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
-    if (is_number_of_ranks(words_[i])) found = i + 1;
-  }
-  return found;
-}
-
 int MpirunOptions::ranks() const {
-  const std::size_t at = index_of_ranks();
-  return at == 0 ? 0 : number(words_[at]);
+  const std::vector<std::string> given = values(rank_options);
+  return given.empty() ? 0 : number(given.back());
 }
 
 void MpirunOptions::set_ranks(int ranks) {
-  const std::size_t at = index_of_ranks();
-  if (at == 0) return append({"-np", std::to_string(ranks)});
-  words_[at] = std::to_string(ranks);
+  const auto last = std::find_if(options_.rbegin(), options_.rend(), [](const Option& option) {
+    return is_number_of_ranks(option[0]) && option.size() > 1;
+  });
+  if (last == options_.rend()) return append({"-np", std::to_string(ranks)});
+  (*last)[1] = std::to_string(ranks);
 }
 
 std::vector<MpirunOptions::Host> MpirunOptions::hosts() const {
   std::vector<Host> result;
-  for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
-    if (among(words_[i], host_lists)) read_list(words_[i + 1], 1, result);
-    if (among(words_[i], own_host_lists)) read_list(words_[i + 1], 0, result);
-    if (among(words_[i], host_files)) read_file(std::ifstream(words_[i + 1]), words_[i + 1], result);
+  for (const Option& option : options_) {
+    if (option.size() < 2) continue;
+    if (among(option[0], host_lists)) read_list(option[1], 1, result);
+    if (among(option[0], own_host_lists)) read_list(option[1], 0, result);
+    if (among(option[0], host_files)) read_file(std::ifstream(option[1]), option[1], result);
   }
   return result;
 }
 
 void MpirunOptions::check_hosts() {
   for (const std::string& list : values(own_host_lists)) check_list(list);
-  for (std::size_t i = 0; i + 1 < words_.size(); i += 1 + values_of(words_[i])) {
-    const std::string& file = words_[i + 1];
-    if (!among(words_[i], host_files) || file == "none") continue;  // "none": Open MPI's word for no file
+  for (Option& option : options_) {
+    if (!among(option[0], host_files) || option.size() < 2) continue;
+    const std::string file = option[1];
+    if (file == "none") continue;  // Open MPI's word for no file
     errno = 0;
     const std::ifstream input(file);
     if (!input.good()) {
       throw Error(Category::usage,
-                  words_[i] + ": cannot open '" + printable(file) + "': " + std::strerror(errno));
+                  option[0] + ": cannot open '" + printable(file) + "': " + std::strerror(errno));
     }
     std::vector<Host> found;
     if (const std::string wrong = read_file(input, file, found); !wrong.empty()) {
-      throw Error(Category::usage, words_[i] + ": " + wrong);
+      throw Error(Category::usage, option[0] + ": " + wrong);
     }
     // Open MPI comes with a default file in which all lines are comments.
-    if (found.empty() && !among(words_[i], {"default-hostfile"})) {
+    if (found.empty() && !among(option[0], {"default-hostfile"})) {
       throw Error(Category::usage,
-                  words_[i] + ": " + printable(file) + ": names no host; write lines as a slots=2");
+                  option[0] + ": " + printable(file) + ": names no host; write lines as a slots=2");
     }
     // A pipe can be read only once, and hosts() and mpirun would read it again.
     std::error_code error;
     if (!found.empty() && !std::filesystem::is_regular_file(file, error)) {
-      words_[i] = "--host";
-      words_[i + 1] = list_of(found);
+      option = {"--host", list_of(found)};
     }
   }
 }
 
 void MpirunOptions::set_hosts(const std::vector<Host>& hosts) {
-  std::vector<std::string> words;
-  for (std::size_t i = 0; i < words_.size();) {
-    const std::size_t length = std::min(1 + values_of(words_[i]), words_.size() - i);
-    if (!among(words_[i], own_host_lists) && !among(words_[i], host_lists) && !among(words_[i], host_files)) {
-      words.insert(words.end(), words_.begin() + static_cast<std::ptrdiff_t>(i),
-                   words_.begin() + static_cast<std::ptrdiff_t>(i + length));
-    }
-    i += length;
+  std::erase_if(options_, [](const Option& option) {
+    return among(option[0], own_host_lists) || among(option[0], host_lists) || among(option[0], host_files);
+  });
+  append({"--host", list_of(hosts)});
+}
+
+int count_slots(const std::vector<MpirunOptions::Host>& hosts) {
+  int slots = 0;
+  for (const MpirunOptions::Host& host : hosts) slots += host.slots;
+  return slots;
+}
+
+void fill_slots(std::vector<MpirunOptions::Host>& hosts, int ranks, const std::vector<int>& defaults) {
+  auto open = static_cast<int>(std::ranges::count(hosts, 0, &MpirunOptions::Host::slots));
+  int left = ranks - count_slots(hosts);
+  if (ranks > 0 && open == 0 && left > 0) {
+    throw Error(Category::usage, counted(ranks, "rank") + " on hosts with " + counted(ranks - left, "slot") +
+                                     ": write the number of ranks after each host, as in --hosts a:4,b:4");
   }
-  words.insert(words.end(), {"--host", list_of(hosts)});
-  words_ = std::move(words);
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    if (hosts[i].slots > 0) continue;
+    hosts[i].slots = std::max(1, ranks > 0 ? (left + open - 1) / open : defaults[i]);
+    left -= hosts[i].slots;
+    --open;
+  }
+}
+
+std::vector<int> ranks_of_hosts(const std::vector<MpirunOptions::Host>& hosts, int ranks) {
+  std::vector<int> counts;
+  int left = ranks > 0 ? ranks : count_slots(hosts);
+  for (const MpirunOptions::Host& host : hosts) {
+    counts.push_back(std::min(left, host.slots));
+    left -= counts.back();
+  }
+  return counts;
 }
 
 }  // namespace lockstep::launcher

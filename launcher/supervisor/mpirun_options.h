@@ -15,16 +15,17 @@ std::size_t values_of(std::string_view option);
 /// Whether this is -np or one of its other names.
 bool is_number_of_ranks(std::string_view option);
 
-/// Options of mpirun as its command line has them, each followed by its values.
+/// Options of mpirun, in the order of its command line.
 class MpirunOptions {
  public:
   using Names = std::initializer_list<std::string_view>;
 
   MpirunOptions() = default;
-  explicit MpirunOptions(std::vector<std::string> words) : words_(std::move(words)) {}
+  explicit MpirunOptions(const std::vector<std::string>& words) { append(words); }
 
-  const std::vector<std::string>& words() const { return words_; }
-  /// Adds an option with its values.
+  /// The options as words, each followed by its values.
+  std::vector<std::string> words() const;
+  /// Adds options, each with its values.
   void append(const std::vector<std::string>& words);
 
   /// Whether one of these options is given, as NAME or NAME=VALUE. Names are without dashes.
@@ -62,10 +63,21 @@ class MpirunOptions {
   void set_hosts(const std::vector<Host>& hosts);
 
  private:
-  /// Index of the number of ranks, the last one if there are several; 0: none.
-  std::size_t index_of_ranks() const;
+  /// A name and its values; fewer if the command line ends before.
+  using Option = std::vector<std::string>;
 
-  std::vector<std::string> words_;
+  std::vector<Option> options_;
 };
+
+/// Number of slots of all hosts, without those that are left open.
+int count_slots(const std::vector<MpirunOptions::Host>& hosts);
+
+/// Gives hosts whose number of slots is open as many as they need for `ranks` ranks, evenly; if that number
+/// is open too (0), as many as `defaults` has for each host. Throws Error(usage) if the hosts have fewer
+/// slots than there are ranks.
+void fill_slots(std::vector<MpirunOptions::Host>& hosts, int ranks, const std::vector<int>& defaults);
+
+/// Number of ranks that mpirun starts on each host: it fills one after the other.
+std::vector<int> ranks_of_hosts(const std::vector<MpirunOptions::Host>& hosts, int ranks);
 
 }  // namespace lockstep::launcher

@@ -1,11 +1,35 @@
 #include "supervisor/reports.h"
 
 #include <optional>
+#include <regex>
+#include <string>
 #include <utility>
 
-#include "supervisor/failure_line.h"
-
 namespace lockstep::launcher {
+namespace {
+
+/// Only whole lines count, which no message of a rank can be.
+std::optional<LauncherReport::Failure> read_failure_line(std::string_view line) {
+  static const std::regex signal(
+      R"(^\S+ noticed that process rank (\d{1,8}) with PID \d+ on node (\S+) exited on signal (\d+)( \([^)]*\))?)");
+  static const std::regex host(
+      R"(^ +Remote daemon: \S+ on node (\S+)|^ssh: (?:connect to host|Could not resolve hostname) ([^\s:]+))");
+  const std::string text(line);
+  std::smatch match;
+  if (std::regex_search(text, match, signal)) {
+    const std::string kind =
+        "rank " + match[1].str() + " on host " + match[2].str() + " was killed by signal " + match[3].str();
+    return LauncherReport::Failure{
+        .rank = std::stoi(match[1].str()), .host = match[2], .cause = kind + match[4].str(), .kind = kind};
+  }
+  if (std::regex_search(text, match, host)) {
+    const std::string name = match[1].matched ? match[1] : match[2];
+    return LauncherReport::Failure{.rank = -1, .host = name, .cause = "host " + name + " does not answer"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 Reports::Reports(Attempt attempt, std::function<double()> clock)
     : clock_(std::move(clock)), attempt_(std::move(attempt)) {}
@@ -22,7 +46,7 @@ void Reports::take_report(std::string_view text) {
   if (!report) return;
   const std::lock_guard lock(mutex_);
   if (report->failure && !take_failure(*report->failure)) return;
-  if (!report->run_directory.empty()) attempt_.run_directory = report->run_directory;
+  if (report->run_directory) attempt_.run_directory = *report->run_directory;
   if (report->checkpoint) attempt_.checkpoint = *report->checkpoint;
   if (report->status) attempt_.ranks_status = report->status;
   if (report->stop) attempt_.stop = report->stop;

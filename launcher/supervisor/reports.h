@@ -15,7 +15,8 @@ class Reports {
   /// `attempt`: before its start. `clock`: in seconds, as the attempt's times.
   Reports(Attempt attempt, std::function<double()> clock);
 
-  /// Takes a line of stderr that is no report: mpirun's or ssh's, or for people.
+  /// Takes a line of stderr that is no report. Reads those in which mpirun names a rank that a signal ended,
+  /// and those in which mpirun or ssh names a host that does not answer.
   void take_line(std::string_view line);
   /// Takes the text of a rank's report.
   void take_report(std::string_view text);

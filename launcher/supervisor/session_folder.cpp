@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/files/temporary_folder.h"
+#include "core/split.h"
 #include "lockstep/error.h"
 
 namespace lockstep::launcher {
@@ -48,8 +49,7 @@ std::vector<std::string> parameter_files(const MpirunOptions& options) {
     files.push_back(std::string(home) + "/.openmpi/mca-params.conf");
   }
   for (const std::string& list : options.values({"tune", "am"})) {
-    std::istringstream names(list);
-    for (std::string name; std::getline(names, name, ',');) files.push_back(name);
+    for (const std::string& name : split(list, ',')) files.push_back(name);
   }
   return files;
 }

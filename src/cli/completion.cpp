@@ -1,6 +1,12 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
 #include "cli/commands.h"
-#include "core/nearest.h"
-#include "lockstep/error.h"
+#include "core/split.h"
 
 namespace lockstep {
 namespace {
@@ -14,26 +20,173 @@ OptionSet option_set(CompletionOptions& options) {
       "lockstep completion bash|zsh",
       "Prints a script that completes the commands, options and values of lockstep and lockstep-run "
       "in a shell. An installation has it where shells look for it.");
-  set.positional("bash|zsh", "shell that reads the script", options.shell);
+  set.choice("shell", {"bash", "zsh"}, "shell that reads the script", options.shell);
   set.epilogue(
       "Examples, for the present shell:\n  source <(lockstep completion bash)\n"
       "  autoload -U compinit && compinit && source <(lockstep completion zsh)\n");
   return set;
 }
 
-std::vector<NamedHelp> help_of_commands() {
-  std::vector<NamedHelp> all;
+/// Words that the first argument of a command can be; empty: any.
+Names actions_of(const CommandHelp& help) {
+  return help.arguments.empty() ? Names() : help.arguments.front().choices;
+}
+
+/// Flag without "=false", which --help shows for a switch that is on.
+std::string bare_flag(const CommandHelp::Option& option) {
+  return option.flag.substr(0, option.flag.find('='));
+}
+
+bool has_two_words(const Command& command) { return split(command.name, ' ').size() == 2; }
+
+Names first_words() {
+  Names words;
   for (const Command& command : commands()) {
-    all.push_back({.name = command.name, .summary = command.summary, .help = command.describe()});
+    const std::string word = split(command.name, ' ').front();
+    if (std::ranges::find(words, word) == words.end()) words.push_back(word);
   }
-  return all;
+  return words;
+}
+
+/// Commands of two words, as patterns of a shell: "'data pack'".
+Names pairs() {
+  Names names;
+  for (const Command& command : commands()) {
+    if (has_two_words(command)) names.push_back(fmt::format("'{}'", command.name));
+  }
+  return names;
+}
+
+/// Part of the script of bash that sets `candidates` for the words after a command.
+std::string bash_case(const Command& command) {
+  const CommandHelp help = command.describe();
+  std::string text = fmt::format("    '{}')\n      case $previous in\n", command.name);
+  Names flags, with_value;
+  for (const CommandHelp::Option& option : help.options) {
+    flags.push_back(bare_flag(option));
+    if (!option.choices.empty()) {
+      text += fmt::format("        {}) candidates='{}' ;;\n", flags.back(), fmt::join(option.choices, " "));
+    } else if (!option.placeholder.empty()) {
+      with_value.push_back(flags.back());
+    }
+  }
+  if (!with_value.empty())
+    text += fmt::format("        {}) ;;  # a file or another text\n", fmt::join(with_value, "|"));
+  if (const Names actions = actions_of(help); !actions.empty()) {
+    text += fmt::format("        {}) candidates='{}' ;;\n", split(command.name, ' ').back(),
+                        fmt::join(actions, " "));
+  }
+  return text + fmt::format("        *) [[ $word == -* ]] && candidates='{}' ;;\n      esac ;;\n",
+                            fmt::join(flags, " "));
+}
+
+/// `text` for the brackets of _arguments in single quotes.
+std::string zsh_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\'') {
+      result += "'\\''";
+    } else {
+      if (c == '[' || c == ']' || c == ':' || c == '\\') result += '\\';
+      result += c;
+    }
+  }
+  return result;
+}
+
+/// First clause of an explanation.
+std::string_view clause(std::string_view help) {
+  const std::string_view part = help.substr(0, help.find_first_of(";[("));
+  return part.substr(0, part.find_last_not_of(' ') + 1);
+}
+
+std::string zsh_option(const CommandHelp::Option& option) {
+  std::string text = fmt::format("'{}{}[{}]", bare_flag(option), option.placeholder.empty() ? "" : "=",
+                                 zsh_text(clause(option.help)));
+  if (!option.placeholder.empty()) {
+    text += fmt::format(":{}:{}", zsh_text(option.placeholder),
+                        !option.choices.empty() ? fmt::format("({})", fmt::join(option.choices, " "))
+                        : option.is_path        ? "_files"
+                                                : "");
+  }
+  return text + "'";
+}
+
+std::string zsh_case(const Command& command) {
+  const CommandHelp help = command.describe();
+  std::string text = fmt::format("    '{}')\n      _arguments", command.name);
+  for (const CommandHelp::Option& option : help.options) text += " \\\n        " + zsh_option(option);
+  const Names actions = actions_of(help);
+  text += actions.empty() ? " \\\n        '*:file:_files'"
+                          : fmt::format(" \\\n        '1:what:({})'", fmt::join(actions, " "));
+  return text + " ;;\n";
+}
+
+/// Script for bash that completes commands, options and values of `lockstep`, and of `lockstep-run` after
+/// its own options.
+std::string bash_completion() {
+  std::string text = fmt::format(
+      R"sh(# Completes lockstep and lockstep-run in bash. Written by: lockstep completion bash
+_lockstep() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}} command='' candidates='' i
+  if [[ $word == = ]]; then word=''; elif [[ $previous == = ]]; then previous=${{COMP_WORDS[COMP_CWORD - 2]}}; fi
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    case ${{COMP_WORDS[i]}} in {0}) command=${{COMP_WORDS[i]}}; break ;; esac
+  done
+  case "$command ${{COMP_WORDS[i + 1]}}" in {1}) ((i + 1 < COMP_CWORD)) && command+=" ${{COMP_WORDS[i + 1]}}" ;; esac
+  case $command in
+    '')
+      candidates='{2}'
+      if [[ ${{COMP_WORDS[0]}} == *lockstep-run ]]; then
+        candidates+=" $("${{COMP_WORDS[0]}}" --help 2>/dev/null | sed -n 's/^  \(-[-a-z]*\).*/\1/p')"
+      else
+        candidates+=' help --help --version --gpus'
+      fi ;;
+)sh",
+      fmt::join(first_words(), "|"), fmt::join(pairs(), "|"), fmt::join(first_words(), " "));
+  for (const Command& command : commands()) text += bash_case(command);
+  return text + R"sh(  esac
+  mapfile -t COMPREPLY < <(compgen -W "$candidates" -- "$word")
+}
+complete -o default -F _lockstep lockstep lockstep-run
+)sh";
+}
+
+/// The same for zsh, with an explanation beside each option.
+std::string zsh_completion() {
+  std::string described;
+  for (const Command& command : commands()) {
+    if (has_two_words(command)) continue;
+    described += fmt::format("\n    '{}:{}'", command.name, zsh_text(command.summary));
+  }
+  std::string text = fmt::format(
+      R"sh(#compdef lockstep lockstep-run
+# Completes lockstep and lockstep-run in zsh. Written by: lockstep completion zsh
+_lockstep() {{
+  local command='' i
+  local -a names=({0}
+    'help:list all commands, or explain one')
+  for ((i = 2; i < CURRENT; ++i)); do
+    case $words[i] in {1}) command=$words[i]; break ;; esac
+  done
+  case "$command $words[i+1]" in {2}) ((i + 1 < CURRENT)) && ((++i)) && command+=" $words[i]" ;; esac
+  if [[ -n $command ]]; then
+    words=("${{(@)words[i,-1]}}")
+    ((CURRENT -= i - 1))
+  fi
+  case $command in
+    '') _describe command names ;;
+)sh",
+      described, fmt::join(first_words(), "|"), fmt::join(pairs(), "|"));
+  for (const Command& command : commands()) text += zsh_case(command);
+  return text + R"sh(  esac
+}
+if [[ $funcstack[1] == _lockstep ]]; then _lockstep "$@"; else compdef _lockstep lockstep lockstep-run; fi
+)sh";
 }
 
 int print_completion(const CompletionOptions& options) {
-  const std::vector<std::string> shells{"bash", "zsh"};
-  if (options.shell == "bash") return print_help(bash_completion(help_of_commands()));
-  if (options.shell == "zsh") return print_help(zsh_completion(help_of_commands()));
-  throw Error(Category::usage, unknown_name("shell", options.shell, shells));
+  return print_help(options.shell == "bash" ? bash_completion() : zsh_completion());
 }
 
 }  // namespace

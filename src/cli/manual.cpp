@@ -1,5 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/options/flag.h"
@@ -7,6 +14,7 @@
 #include "core/files/atomic_file.h"
 #include "core/files/folder.h"
 #include "core/nearest.h"
+#include "core/version.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -42,40 +50,103 @@ OptionSet option_set(ManualOptions& options) {
   return set;
 }
 
-struct Page {
-  std::string name;  ///< "lockstep-train"
-  std::string text;
-};
+/// Text in which man sees no command: backslashes, dashes that are to be copied, and points and apostrophes
+/// at the start of a line have another meaning there.
+std::string plain(std::string_view text) {
+  std::string result;
+  bool starts = true;
+  for (const char c : text) {
+    if (starts && (c == '.' || c == '\'')) result += "\\&";
+    if (c == '\\') {
+      result += "\\e";
+    } else if (c == '-') {
+      result += "\\-";
+    } else {
+      result += c;
+    }
+    starts = c == '\n';
+  }
+  return result;
+}
 
-std::vector<Page> pages() {
+std::string upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// A section with lines as they are. A first line such as "Examples:" becomes its heading.
+std::string section_of_lines(std::string_view text) {
+  if (text.empty()) return "";
+  std::string heading = "NOTES";
+  const std::size_t end = text.find('\n');
+  if (const std::string_view first = text.substr(0, end); first.ends_with(':')) {
+    heading = upper(std::string(first.substr(0, first.size() - 1)));
+    text.remove_prefix(end + 1);
+  }
+  const char* const line_end = text.ends_with('\n') ? "" : "\n";
+  return fmt::format(".SH {}\n.nf\n{}{}.fi\n", heading, plain(text), line_end);
+}
+
+/// Manual page in the language of man(7). `name`: "lockstep-eval"; `summary`: a line, in lower case.
+std::string manual_page(const std::string& name, const std::string& summary, const CommandHelp& help) {
+  std::string page = fmt::format(".TH {} 1 \"\" \"lockstep {}\" \"lockstep\"\n.SH NAME\n{} \\- {}\n",
+                                 plain(upper(name)), version(), plain(name), plain(summary));
+  page += fmt::format(".SH SYNOPSIS\n{}\n", plain(help.usage));
+  if (!help.summary.empty()) page += fmt::format(".SH DESCRIPTION\n{}\n", plain(help.summary));
+  page += section_of_lines(help.prologue);
+  if (!help.arguments.empty()) page += ".SH ARGUMENTS\n";
+  for (const CommandHelp::Argument& argument : help.arguments) {
+    page += fmt::format(".TP\n.I {}\n{}\n", plain(argument.placeholder), plain(argument.help));
+  }
+  if (!help.options.empty()) page += ".SH OPTIONS\n";
+  std::string heading;
+  for (const CommandHelp::Option& option : help.options) {
+    if (option.heading != heading) page += fmt::format(".SS {}\n", plain(option.heading));
+    heading = option.heading;
+    page += option.placeholder.empty()
+                ? fmt::format(".TP\n.B {}\n", plain(option.flag))
+                : fmt::format(".TP\n.BI {} \" {}\"\n", plain(option.flag), plain(option.placeholder));
+    page += plain(option.help) + "\n";
+  }
+  return page + section_of_lines(help.epilogue);
+}
+
+std::string page_name(const Command& command) {
+  std::string name = "lockstep-" + std::string(command.name);
+  std::ranges::replace(name, ' ', '-');
+  return name;
+}
+
+/// All pages, by name.
+std::map<std::string, std::string> pages() {
   const CommandHelp program{.usage = "lockstep COMMAND [options]; lockstep-run -np N COMMAND [options]",
                             .epilogue = "Description:\n" + program_help()};
-  std::vector<Page> all{
+  std::map<std::string, std::string> all{
       {"lockstep", manual_page("lockstep", "data-parallel training with the same bits", program)}};
   for (const Command& command : commands()) {
-    std::string name = "lockstep-" + std::string(command.name);
-    std::ranges::replace(name, ' ', '-');
-    all.push_back({name, manual_page(name, command.summary, command.describe())});
+    const std::string name = page_name(command);
+    all[name] = manual_page(name, command.summary, command.describe());
   }
   return all;
 }
 
 /// Throws Error(usage) if there is no such command.
 std::string page_of(const std::string& command) {
-  std::vector<std::string> known;
-  const std::string name = command.empty() ? "lockstep" : "lockstep-" + command;
-  for (const Page& page : pages()) {
-    if (page.name == name) return page.text;
-    if (page.name != "lockstep") known.push_back(page.name.substr(std::string("lockstep-").size()));
+  const std::string prefix = "lockstep-";
+  const auto all = pages();
+  if (const auto found = all.find(command.empty() ? "lockstep" : prefix + command); found != all.end()) {
+    return found->second;
   }
+  std::vector<std::string> known;
+  for (const Command& each : commands()) known.push_back(page_name(each).substr(prefix.size()));
   throw Error(Category::usage, unknown_name("command", command, known));
 }
 
 int write_manual(const ManualOptions& options) {
   if (options.output.empty()) return print_help(page_of(options.command));
   make_folder(options.output);
-  for (const Page& page : pages()) {
-    write_text_file(std::filesystem::path(options.output) / (page.name + ".1"), page.text);
+  for (const auto& [name, text] : pages()) {
+    write_text_file(std::filesystem::path(options.output) / (name + ".1"), text);
   }
   return 0;
 }

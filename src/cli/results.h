@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cli/output.h"
 #include "core/json/json.h"
 #include "lockstep/field.h"
 
@@ -30,11 +31,13 @@ class ResultPrinter {
   ResultPrinter(const ResultOptions& options, bool prints) : json_(options.json), prints_(prints) {}
 
   /// Prints the text of a part at once; nothing with --json.
-  void text(const std::string& part) const;
+  void text(const std::string& part) const {
+    if (!json_ && prints_) print_report(part);
+  }
   /// Prints the document with --json; else nothing. Call once.
   template <class Results>
   void finish(const Results& results) const {
-    if (json_ && prints_) print_document(json_of(results));
+    if (json_ && prints_) print_report(json_text(json_of(results), 2) + "\n");
   }
   /// Prints complete results in either form; their text is text_of(results).
   template <class Results>
@@ -43,8 +46,6 @@ class ResultPrinter {
   }
 
  private:
-  static void print_document(const JsonValue& document);
-
   bool json_;
   bool prints_;
 };

@@ -54,38 +54,28 @@ bool holds_model(const std::filesystem::path& file) {
   }
 }
 
-/// Whether `file`, which begins with `begin`, is of this kind. A CSV file is known by its first column, as a
-/// table of somebody's data must not be replaced.
-bool is_of(OutputKind kind, const std::filesystem::path& file, const std::string& begin) {
-  switch (kind) {
-    case OutputKind::model:
-      return holds_model(file);
-    case OutputKind::onnx:
-      return content_kind(std::as_bytes(std::span(begin))) == "an ONNX model";
-    case OutputKind::page:
-      return begin.starts_with("<!DOCTYPE html>");
-    case OutputKind::record:
-      return begin.starts_with("epoch,");
-    case OutputKind::predictions:
-      return begin.starts_with("sample,");
-  }
-  return false;
-}
+/// A kind in words, and whether a file is of it.
+struct KindCheck {
+  const char* words;
+  bool is_of;
+};
 
-const char* words_for(OutputKind kind) {
+/// Checks `file`, which begins with `begin`. A CSV file is known by its first column, as a table of
+/// somebody's data must not be replaced.
+KindCheck check_content(OutputKind kind, const std::filesystem::path& file, const std::string& begin) {
   switch (kind) {
     case OutputKind::model:
-      return "a model file (safetensors)";
+      return {"a model file (safetensors)", holds_model(file)};
     case OutputKind::onnx:
-      return "an ONNX model";
+      return {"an ONNX model", content_kind(std::as_bytes(std::span(begin))) == "an ONNX model"};
     case OutputKind::page:
-      return "the page of a report";
+      return {"the page of a report", begin.starts_with("<!DOCTYPE html>")};
     case OutputKind::record:
-      return "the CSV file of a report";
+      return {"the CSV file of a report", begin.starts_with("epoch,")};
     case OutputKind::predictions:
-      return "a CSV file of predictions";
+      return {"a CSV file of predictions", begin.starts_with("sample,")};
   }
-  return "";
+  return {"", false};
 }
 
 }  // namespace
@@ -113,11 +103,13 @@ void check_output(const std::filesystem::path& output, OutputKind kind,
   }
   constexpr std::size_t enough = 1024;  // for content_kind
   const std::string begin = read_text(output, enough);
-  if (begin.find_first_not_of(" \r\n\t") == std::string::npos || is_of(kind, output, begin)) return;
-  throw Error(Category::usage,
-              fmt::format("{} exists and is not {}: name another file, or remove it", output.string(),
-                          words_for(kind)),
-              option);
+  if (begin.find_first_not_of(" \r\n\t") == std::string::npos) return;
+  const KindCheck check = check_content(kind, output, begin);
+  if (check.is_of) return;
+  throw Error(
+      Category::usage,
+      fmt::format("{} exists and is not {}: name another file, or remove it", output.string(), check.words),
+      option);
 }
 
 std::vector<SourceFile> files_of(const DatasetOptions& options) {

@@ -33,18 +33,17 @@ struct HostFacts {
   std::string identity;           ///< equal for two names of the same host
   std::string directory_error{};  ///< reason why ranks cannot start in the working directory; empty: they can
   bool has_mpirun = false;        ///< whether Open MPI's daemon is where it is expected
-  std::uint64_t memory_bytes = 0, memory_free = 0;
+  std::uint64_t memory_free = 0;
   std::uint64_t shared_free = 0;  ///< of /dev/shm
   std::uint64_t disk_free = 0;    ///< of the file system of the working directory
   std::uint64_t clock = 0;        ///< milliseconds since 1970
   int processors = 0;             ///< that a process may use
   int nodes = 0;                  ///< NUMA nodes of these processors
   int gpus = 0;                   ///< that the program can use
-  std::string why_no_gpu{};       ///< a clause; empty: there are some
   std::vector<Interface> interfaces;
 };
-LOCKSTEP_MEMBERS(HostFacts, version, revision, mpi, name, identity, directory_error, has_mpirun, memory_bytes,
-                 memory_free, shared_free, disk_free, clock, processors, nodes, gpus, why_no_gpu, interfaces)
+LOCKSTEP_MEMBERS(HostFacts, version, revision, mpi, name, identity, directory_error, has_mpirun, memory_free,
+                 shared_free, disk_free, clock, processors, nodes, gpus, interfaces)
 
 /// Result of opening the data set of a command.
 struct DataFacts {

@@ -5,10 +5,16 @@
 #include <cstdlib>
 
 #include "core/json/json.h"
+#include "core/json/members.h"
 #include "core/options/internal_variables.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
+
+LOCKSTEP_MEMBERS(LauncherReport::Failure, rank, host, cause, kind, known)
+LOCKSTEP_MEMBERS(LauncherReport::Stop, cause, text)
+LOCKSTEP_MEMBERS(LauncherReport, failure, stop, run_directory, step, checkpoint, status)
+
 namespace {
 
 constexpr std::string_view protocol = "3:";
@@ -28,46 +34,25 @@ std::string report_marker(const std::string& secret) { return "lockstep-" + secr
 
 std::string report_text(const LauncherReport& report) {
   JsonValue json = JsonValue::object();
-  if (!report.run_directory.empty()) json["run_directory"] = report.run_directory;
-  if (report.failure) {
-    const LauncherReport::Failure& failure = *report.failure;
-    json["failure"] = {{"rank", failure.rank},
-                       {"host", failure.host},
-                       {"cause", failure.cause},
-                       {"kind", failure.kind},
-                       {"known", failure.known}};
-  }
-  if (report.stop) json["stop"] = {{"cause", report.stop->cause}, {"text", report.stop->text}};
-  if (report.step) json["step"] = *report.step;
-  if (report.checkpoint) json["checkpoint"] = *report.checkpoint;
-  if (report.status) json["status"] = *report.status;
+  visit(report, [&](const auto& member, const Field& field) {
+    if (member) json[field.name] = json_of(*member);
+  });
   return json_text(json, -1, true);
 }
 
 std::optional<LauncherReport> parse_report(std::string_view text) {
   try {
-    const JsonValue json = JsonValue::parse(text);
-    const auto number = [&](const char* name) {
-      const auto found = json.find(name);
-      return found == json.end() ? std::nullopt : std::optional(found->get<std::uint64_t>());
-    };
-    LauncherReport report{.run_directory = json.value("run_directory", ""),
-                          .step = number("step"),
-                          .checkpoint = number("checkpoint")};
-    if (const auto status = number("status")) report.status = static_cast<int>(*status);
-    if (const auto found = json.find("failure"); found != json.end()) {
-      report.failure = {.rank = found->at("rank").get<int>(),
-                        .host = found->at("host").get<std::string>(),
-                        .cause = found->at("cause").get<std::string>(),
-                        .kind = found->value("kind", ""),
-                        .known = found->value("known", true)};
-    }
-    if (const auto found = json.find("stop"); found != json.end()) {
-      report.stop = {.cause = found->at("cause").get<std::string>(),
-                     .text = found->at("text").get<std::string>()};
-    }
+    const JsonDocument document(text, {.file = "report"});
+    const JsonValue& json = document.root();
+    document.check_object(json);
+    LauncherReport report;
+    visit(report, [&](auto& member, const Field& field) {
+      if (const auto found = json.find(field.name); found != json.end()) {
+        document.read(*found, member.emplace());
+      }
+    });
     return report;
-  } catch (const JsonValue::exception&) {
+  } catch (const Error&) {
     return std::nullopt;
   }
 }

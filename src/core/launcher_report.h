@@ -32,10 +32,10 @@ struct LauncherReport {
   };
   std::optional<Failure> failure = {};
   std::optional<Stop> stop = {};
-  std::string run_directory = {};          ///< absolute path; empty: not part of this report
-  std::optional<std::uint64_t> step = {};  ///< steps made; the first report has those before this start
-  std::optional<int> status = {};  ///< exit status of all ranks, which have left MPI and are about to end
+  std::optional<std::string> run_directory = {};  ///< absolute path
+  std::optional<std::uint64_t> step = {};        ///< steps made; the first report has those before this start
   std::optional<std::uint64_t> checkpoint = {};  ///< step of the newest one in the run directory; 0: none
+  std::optional<int> status = {};  ///< exit status of all ranks, which have left MPI and are about to end
 
   bool operator==(const LauncherReport&) const = default;
 };

@@ -33,6 +33,7 @@ void give_up_blocked_output() noexcept { gives_up = true; }
 void replace_last_line() { line_is_open = true; }
 
 void print_message(std::string_view text) {
+  if (text.empty()) return;
   const std::string line =
       (line_is_open.exchange(false) ? erase_line : "") + without_control_characters(text) + "\n";
   if (!wait_for_reader(stderr)) return;
@@ -42,6 +43,10 @@ void print_message(std::string_view text) {
 
 void print_warning(std::string_view text) {
   if (!text.empty()) print_message("lockstep: warning: " + std::string(text));
+}
+
+void print_warnings(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) print_warning(text);
 }
 
 Error as_error(const std::exception_ptr& exception) {

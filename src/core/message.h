@@ -13,7 +13,8 @@
 namespace lockstep {
 
 /// Writes `text` as one line to stderr, in a single call, so that lines of several threads do not mix.
-/// Control characters, which file names may contain, become question marks. Ignores errors.
+/// Control characters, which file names may contain, become question marks. Prints nothing if `text` is
+/// empty. Ignores errors.
 void print_message(std::string_view text);
 
 /// Waits until `stream` can take a line, with nothing of it buffered. Returns false if that takes 3 s after
@@ -31,6 +32,7 @@ void replace_last_line();
 
 /// Prints "lockstep: warning: " and `text`; nothing if `text` is empty.
 void print_warning(std::string_view text);
+void print_warnings(const std::vector<std::string>& texts);
 
 /// Converts any exception to an Error: out of memory becomes Error(resource), an unknown one Error(internal).
 Error as_error(const std::exception_ptr& exception);

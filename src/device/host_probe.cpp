@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/process/processors.h"
+#include "core/split.h"
 
 namespace lockstep {
 namespace {
@@ -71,8 +72,7 @@ std::vector<ControlGroup> groups_of_process(const std::filesystem::path& root, c
     std::getline(fields, controllers, ':');
     std::getline(fields, path);
     if (controllers.empty()) groups.push_back({&version_2, mount, path});
-    std::istringstream names(controllers);
-    for (std::string name; std::getline(names, name, ',');) {
+    for (const std::string& name : split(controllers, ',')) {
       if (name == controller) groups.push_back({&version_1, mount / controller, path});
     }
   }

@@ -22,7 +22,6 @@ Run check_run(const World& world, const Placement& placement, const Network& net
           .layout = layout_arena(network.parameters()),
           .epoch = {}};
   run.options.execution.device = placement.device;
-  run.options.reduce = placement.reduce;
   world.agree([&] {
     run.options.batch.micro_batches = micro_batches_of(run.options.batch, placement.common_device());
     check_options(run.options, world.size(), train.size());

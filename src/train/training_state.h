@@ -92,6 +92,17 @@ struct NamedArena {
   std::span<float> values() const { return data.floats(); }
 };
 
+/// Tensor of optimizer.safetensors: the part of an arena that belongs to a parameter.
+struct StateTensor {
+  std::string name;  ///< "momentum.conv1.weight", "average.conv1.weight"
+  const Parameter* parameter;
+  std::size_t offset;  ///< first element in the arena
+};
+
+/// Tensors of `arena`, an average or a state of the optimizer, in the order of the parameters. The optimizer
+/// has no states for running statistics.
+std::vector<StateTensor> state_tensors(const NamedArena& arena, const Run& run);
+
 /// Complete state of a run at a step boundary: progress and arenas. Together with the options it determines
 /// the rest of the run. Updates and evaluations get spans of it.
 class TrainingState {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "cli/model/target_text.h"
-#include "cli/predict/images.h"
+#include "cli/predict/inputs.h"
 #include "support/text.h"
 
 namespace lockstep {

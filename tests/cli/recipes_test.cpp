@@ -1,5 +1,5 @@
 // Recipes: the files, their precedence below all other options, and the choice for data of one's own.
-#include "cli/recipes/recipe.h"
+#include "cli/recipes/recipes.h"
 
 #include <gtest/gtest.h>
 

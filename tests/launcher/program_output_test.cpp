@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/files/file.h"
+#include "core/process/signals.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -35,9 +36,8 @@ TEST(ProgramOutput, WaitsNoLongerWhereSomethingElseHasArrived) {
 }
 
 TEST(ProgramOutput, ProgramsStartWithoutBlockedSignals) {
-  sigset_t interrupt, before;
-  sigemptyset(&interrupt);
-  sigaddset(&interrupt, SIGINT);
+  const sigset_t interrupt = make_signal_set({SIGINT});
+  sigset_t before;
   pthread_sigmask(SIG_BLOCK, &interrupt, &before);
   const ProgramOutput output =
       read_program({"/bin/grep", "SigBlk", "/proc/self/status"}, {.limit = seconds(60)});

@@ -2,8 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "core/launcher_report.h"
+
 namespace lockstep::launcher {
 namespace {
+
+using Failure = LauncherReport::Failure;
 
 class ReportsTest : public testing::Test {
  protected:
@@ -42,13 +49,75 @@ TEST_F(ReportsTest, ProgressIsThatOfTheLastReport) {
 }
 
 TEST_F(ReportsTest, TheFirstFailureCountsUnlessALaterOneExplainsIt) {
-  reports_.take_report(R"({"step":99,"failure":{"rank":1,"host":"a","cause":"unknown","known":false}})");
-  reports_.take_report(R"({"step":98,"failure":{"rank":0,"host":"a","cause":"follows"}})");
+  reports_.take_report(report_text({.failure = Failure{1, "a", "unknown", "", false}, .step = 99}));
+  reports_.take_report(report_text({.failure = Failure{0, "a", "follows"}, .step = 98}));
   EXPECT_EQ(reports_.attempt().failure->cause, "unknown");
   EXPECT_EQ(reports_.attempt().last_step, 99U);
   reports_.take_line("mpirun noticed that process rank 1 with PID 0 on node a exited on signal 9 (Killed).");
   reports_.take_line("mpirun noticed that process rank 1 with PID 0 on node a exited on signal 15.");
   EXPECT_EQ(reports_.attempt().failure->cause, "rank 1 on host a was killed by signal 9 (Killed)");
+}
+
+/// Failure of an attempt with this line on stderr.
+std::optional<Failure> failure_in(const char* line) {
+  Reports reports({}, [] { return 0.0; });
+  reports.take_line(line);
+  return reports.attempt().failure;
+}
+
+TEST(Reports, NamesTheRankOrHostThatMpirunOrSshNames) {
+  struct Row {
+    const char* line;
+    int rank;
+    const char* host;
+    const char* cause;
+    const char* kind = "";
+  };
+  for (const Row& row : std::vector<Row>{
+           {"  Remote daemon: [[13552,0],1] on node host-1", -1, "host-1", "host host-1 does not answer"},
+           {"ssh: connect to host b.cluster port 22: No route to host", -1, "b.cluster",
+            "host b.cluster does not answer"},
+           {"ssh: Could not resolve hostname b: Temporary failure in name resolution", -1, "b",
+            "host b does not answer"},
+           {"mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).", 1, "vm",
+            "rank 1 on host vm was killed by signal 9 (Killed)",
+            "rank 1 on host vm was killed by signal 9"}}) {
+    const auto found = failure_in(row.line);
+    ASSERT_TRUE(found) << row.line;
+    EXPECT_EQ(*found, (Failure{row.rank, row.host, row.cause, row.kind})) << row.line;
+  }
+}
+
+TEST(Reports, MessagesOfRanksAreNotRead) {
+  for (const char* line :
+       {"", "lockstep: error: rank 1 on a: broken", "lockstep-run: error: rank 1",
+        "lockstep: warning: process rank 1 with PID 0 on node vm exited on signal 9 (Killed).",
+        "lockstep: warning: ssh: connect to host b port 22: No route to host"}) {
+    EXPECT_FALSE(failure_in(line)) << line;
+  }
+}
+
+TEST(LauncherReport, IsReadAsItWasWritten) {
+  const LauncherReport full{.failure = Failure{1, "a", "cause\n\"\xff", "kind", false},
+                            .stop = LauncherReport::Stop{"SIGUSR1", "at step 7; resume with: x"},
+                            .run_directory = "/runs/with\ttab and lockstep: run directory",
+                            .step = 7,
+                            .checkpoint = 0,
+                            .status = 75};
+  const std::string text = report_text(full);
+  EXPECT_EQ(text.find_first_of("\n\t"), std::string::npos) << text;
+  auto read = parse_report(text);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->failure->cause, "cause\n\"\xEF\xBF\xBD") << "what is no UTF-8 is replaced";
+  read->failure->cause = full.failure->cause;
+  EXPECT_EQ(*read, full);
+  EXPECT_EQ(stop_line(*read->stop), "lockstep: stopped by SIGUSR1 at step 7; resume with: x");
+  EXPECT_EQ(parse_report(report_text({})), LauncherReport{});
+  EXPECT_EQ(parse_report(R"({"later":1})"), LauncherReport{});
+  for (const char* damaged :
+       {"", "{", "[]", R"({"failure":{}})", R"({"run_directory":1})", R"({"step":"1"})"}) {
+    EXPECT_FALSE(parse_report(damaged)) << damaged;
+  }
 }
 
 }  // namespace

@@ -6,24 +6,8 @@
 #include "cli/commands.h"
 #include "comm/world/check_same.h"
 #include "core/clock.h"
-#include "core/nearest.h"
-#include "lockstep/error.h"
 
 namespace lockstep {
-namespace {
-
-using Bench = int (*)(World& world, const BenchOptions& options);
-
-Bench find_bench(const std::string& name) {
-  static const std::map<std::string, Bench> benches = {
-      {"allreduce", bench_allreduce}, {"data", bench_data}, {"ops", bench_ops}, {"step", bench_step}};
-  if (const auto found = benches.find(name); found != benches.end()) return found->second;
-  std::vector<std::string> known;
-  for (const auto& [known_name, bench] : benches) known.push_back(known_name);
-  throw Error(Category::usage, unknown_name("measurement", name, known));
-}
-
-}  // namespace
 
 template <OptionsOf<BenchOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
@@ -67,7 +51,7 @@ OptionSet option_set(BenchOptions& options) {
       "ops: time and GFLOP/s of each operation of a network, forward and backward, for one micro-batch on "
       "one rank with one thread.\n"
       "step: images/s of training, and time by part of the step, or of each kernel on a GPU.");
-  set.positional("allreduce|data|ops|step", "what to measure", options.what);
+  set.choice("measurement", {"allreduce", "data", "ops", "step"}, "what to measure", options.what);
   set.add(options);
   set.config_file();
   set.epilogue(
@@ -79,10 +63,10 @@ OptionSet option_set(BenchOptions& options) {
 }
 
 int run_bench(World& world, const BenchOptions& options) {
-  Bench bench = nullptr;
-  world.agree([&] { bench = find_bench(options.what); });
+  static const std::map<std::string, int (*)(World&, const BenchOptions&)> benches = {
+      {"allreduce", bench_allreduce}, {"data", bench_data}, {"ops", bench_ops}, {"step", bench_step}};
   check_same(world, {{"measurement", options.what}});
-  return bench(world, options);
+  return benches.at(options.what)(world, options);
 }
 
 }  // namespace

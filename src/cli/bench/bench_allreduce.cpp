@@ -110,7 +110,7 @@ class SumBench {
   Cost measure(Reduce way, std::size_t elements) {
     const Exchange exchange = plan(way, elements);
     const std::unique_ptr<Program> program = record(exchange);
-    check(way, elements, *program);
+    check(way, elements, exchange, *program);
     Cost cost = measure(*program);
     // Bytes that cross each link at least, in either direction, as in nccl-tests.
     const double ranks = world_.size();
@@ -164,15 +164,15 @@ class SumBench {
     });
   }
 
-  void check(Reduce way, std::size_t elements, Program& program) {
-    const bool in_place = way == Reduce::ring || session_.placement().whole_sums;
+  void check(Reduce way, std::size_t elements, const Exchange& exchange, Program& program) {
     std::vector<float> values(elements);
     device().copy(sum_.data(), values.data(), elements * sizeof(float));
     values = terms_of_rank(world_.rank(), elements);
     device().copy(gradient_.front().data(), values.data(), elements * sizeof(float));
     session_.between_hosts().barrier();
     program.run();
-    device().copy(values.data(), in_place ? gradient_.front().data() : sum_.data(), elements * sizeof(float));
+    const Buffer& sum = exchange.gather == nullptr ? gradient_.front() : sum_;
+    device().copy(values.data(), sum.data(), elements * sizeof(float));
     world_.agree([&] { check_sum(values, world_.size(), name_of(way)); });
   }
 

@@ -7,15 +7,13 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/model/class_names.h"
-#include "cli/model/label_column.h"
+#include "cli/model/labels.h"
 #include "cli/model/model_summary.h"
 #include "cli/model/target_text.h"
 #include "cli/output.h"
 #include "cli/results.h"
 #include "core/json/members.h"
 #include "core/message.h"
-#include "core/nearest.h"
 #include "core/printable.h"
 #include "data/files/table_encoding.h"
 #include "data/sets/dataset_statistics.h"
@@ -61,7 +59,7 @@ OptionSet option_set(DataOptions& options) {
       "are given, and prints the mean and standard deviation of each channel (for --mean and "
       "--std), the sizes of the images, the files that cannot be read (with --strict: ends at the "
       "first), and how many samples one thread reads per second.");
-  set.positional("order|show|stats", "what to print", options.action);
+  set.choice("thing to print", {"order", "show", "stats"}, "what to print", options.action);
   set.add(options);
   set.config_file();
   set.epilogue(
@@ -241,7 +239,7 @@ std::string text_of(const DatasetPart& part, const PartStatistics& statistics) {
 DatasetPart examine(const std::string& name, const Dataset& dataset, const DataOptions& options,
                     const ResultPrinter& printer) {
   DatasetPart part = describe(name, dataset);
-  for (const std::string& warning : dataset.warnings()) print_warning(warning);
+  print_warnings(dataset.warnings());
   if (name == "train") print_warning(similar_classes_text(dataset));
   printer.text(text_of(part));
   if (options.action == "stats") {
@@ -252,10 +250,7 @@ DatasetPart examine(const std::string& name, const Dataset& dataset, const DataO
 }
 
 int print_data(World& world, const DataOptions& options) {
-  const std::vector<std::string> actions{"order", "show", "stats"};
   world.agree([&] {
-    if (std::ranges::find(actions, options.action) == actions.end())
-      throw Error(Category::usage, unknown_name("thing to print", options.action, actions));
     if (options.results.json && options.action == "order")
       throw Error(Category::usage, "order prints ids, one per line, and has no JSON", "json");
     cpu::best_level();  // throws on a processor without the instructions for resizing

@@ -64,7 +64,7 @@ OptionSet option_set(PackRequest& request) {
 }
 
 void pack_part(const PackRequest& request, const std::string& part, const ImageList& list) {
-  for (const std::string& warning : warnings_of(list)) print_warning(warning);
+  print_warnings(warnings_of(list));
   const PackResult result = pack_images(list, request.target, part, request.options);
   print(fmt::format("{:<6} {} of {} in {}, {:.1f} MB; {} not readable\n", part,
                     counted(result.packed, "image"), counted(list.classes.size(), "class"),

@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "comm/world/gather.h"
 #include "core/clock.h"
@@ -39,9 +41,9 @@ std::string train(const World& world, const ExecutionOptions& execution, std::ui
   return trainer.digest();
 }
 
-}  // namespace
-
-std::string SelfTest::failure() const {
+/// Difference between the digests of all ranks, and from that of rank 0 alone; empty: there is none. `alone`
+/// is empty on the other ranks.
+std::string difference(const std::vector<std::string>& digests, const std::string& alone) {
   for (std::size_t i = 1; i < digests.size(); ++i) {
     if (digests[i] != digests[0]) {
       return fmt::format("rank {} has digest {}, rank 0 {}", i, digests[i], digests[0]);
@@ -53,17 +55,26 @@ std::string SelfTest::failure() const {
   return {};
 }
 
-SelfTest run_self_test(const World& world, const ExecutionOptions& execution) {
+}  // namespace
+
+Finding run_self_test(const World& world, const ExecutionOptions& execution) {
   const double start = steady_seconds();
   const std::uint32_t leaves = micro_batches(world.size());
-  SelfTest result;
   const FixedText<64> own = train(world, execution, leaves);
-  for (const auto& digest : gather(world, std::span(&own, 1))) result.digests.push_back(digest.text());
+  std::vector<std::string> digests;
+  for (const auto& digest : gather(world, std::span(&own, 1))) digests.push_back(digest.text());
+  std::string alone;
   world.agree([&] {  // the others wait here
-    if (world.rank() == 0) result.alone = train(world.alone(), execution, leaves);
+    if (world.rank() == 0) alone = train(world.alone(), execution, leaves);
   });
-  result.seconds = steady_seconds() - start;
-  return result;
+  const std::string failure = difference(digests, alone);
+  if (!failure.empty()) {
+    return {"self-test", failure, Finding::State::missing,
+            "ranks compute different numbers: compare the hosts' versions and hardware, and report it"};
+  }
+  return {"self-test", fmt::format("the same digest {} ({:.1f} s)",
+                                   world.size() > 1 ? "on all ranks and on one alone" : "twice",
+                                   steady_seconds() - start)};
 }
 
 }  // namespace lockstep

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/model/class_names.h"
 #include "cli/model/data_part.h"
 #include "cli/model/eval_results.h"
 #include "cli/model/find_checkpoints.h"
+#include "cli/model/labels.h"
 #include "cli/model/model_options.h"
 #include "cli/model/sample_predictions.h"
 #include "cli/model/saved_model.h"
@@ -248,8 +248,8 @@ int evaluate_model(World& world, const EvalOptions& options) {
   const DataPart data = open_part(world, options.data, options.split, model);
   const Dataset& whole = data.samples();
   if (world.rank() == 0) {
-    for (const std::string& warning : whole.warnings()) print_warning(warning);
-    if (const std::string note = held_out_note(data, options, model); !note.empty()) print_message(note);
+    print_warnings(whole.warnings());
+    print_message(held_out_note(data, options, model));
   }
   std::unique_ptr<Network> network;
   std::unique_ptr<Dataset> relabelled;
@@ -258,9 +258,9 @@ int evaluate_model(World& world, const EvalOptions& options) {
     check_task(whole, model);
     check_encoding(whole, model);
     relabelled = relabel(whole, model);
-    if (world.rank() == 0) print_warning(training_part_warning(data, options, model));
-    const std::string note = preparation_note(model, options.input);
-    if (world.rank() == 0 && whole.encoding() != Encoding::floats && !note.empty()) print_message(note);
+    if (world.rank() != 0) return;
+    print_warning(training_part_warning(data, options, model));
+    if (whole.encoding() != Encoding::floats) print_message(preparation_note(model, options.input));
   });
   const Dataset& dataset = relabelled ? *relabelled : whole;
   const EvaluationOptions evaluation{.confusion = counts_confusion(dataset, options),

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lockstep/field.h"
@@ -13,8 +12,9 @@ namespace lockstep {
 struct CommandHelp {
   /// An argument without a name.
   struct Argument {
-    std::string placeholder;  ///< "RUN_DIR", or the possible words: "allreduce|data|ops|step"
+    std::string placeholder;  ///< "RUN_DIR", or the choices: "bash|zsh"
     std::string help;
+    Names choices = {};  ///< possible words; empty: any
   };
   struct Option {
     std::string flag;         ///< "--lr"
@@ -35,21 +35,5 @@ struct CommandHelp {
 
 /// Text of --help, in lines of up to 100 columns.
 std::string help_text(const CommandHelp& help);
-
-/// Manual page in the language of man(7). `name`: "lockstep-eval"; `summary`: a line, in lower case.
-std::string manual_page(const std::string& name, const std::string& summary, const CommandHelp& help);
-
-/// A command with its name, "data pack", for the completion of a shell.
-struct NamedHelp {
-  std::string name;
-  std::string summary;
-  CommandHelp help;
-};
-
-/// Script for bash that completes commands, options and values of `lockstep`, and of `lockstep-run` after
-/// its own options.
-std::string bash_completion(const std::vector<NamedHelp>& commands);
-/// The same for zsh, with an explanation beside each option.
-std::string zsh_completion(const std::vector<NamedHelp>& commands);
 
 }  // namespace lockstep

@@ -81,7 +81,7 @@ bool is_path(const Field& field) {
 CommandHelp OptionSet::describe() const {
   CommandHelp result{.usage = usage_, .summary = summary_, .prologue = prologue_, .epilogue = epilogue_};
   for (const Positional& argument : positionals_) {
-    result.arguments.push_back({argument.placeholder, argument.help});
+    result.arguments.push_back({argument.placeholder, argument.help, argument.choices});
   }
   for (const Option& option : options_) {
     const Field& field = option.field;
@@ -109,7 +109,7 @@ std::string help_text(const CommandHelp& help) {
   std::string text = fmt::format("Usage: {}\n\n{}", help.usage, wrap_lines(help.summary));
   if (!help.prologue.empty()) text += "\n" + help.prologue;
   if (!help.arguments.empty()) text += "\nArguments:\n";
-  for (const auto& [placeholder, explanation] : help.arguments) text += entry(placeholder, explanation);
+  for (const CommandHelp::Argument& each : help.arguments) text += entry(each.placeholder, each.help);
   std::string heading;
   for (const CommandHelp::Option& option : help.options) {
     if (option.heading != heading) text += fmt::format("\n{}:\n", option.heading);

@@ -92,6 +92,14 @@ void OptionSet::recipes(std::string option, std::function<std::string(const Text
   text_of_recipe_ = std::move(text_of);
 }
 
+void OptionSet::choice(std::string noun, const Names& choices, std::string help, std::string& target) {
+  positionals_.push_back({.placeholder = fmt::format("{}", fmt::join(choices, "|")),
+                          .help = std::move(help),
+                          .target = &target,
+                          .choices = choices,
+                          .noun = std::move(noun)});
+}
+
 bool OptionSet::parse(int argc, const char* const* argv, const char* const* environment) {
   if (wants_help(argc, argv)) return false;
   Values values;
@@ -255,11 +263,14 @@ void OptionSet::assign_positionals(const std::vector<std::string>& arguments) co
   if (arguments.size() > single)
     list_->assign(arguments.begin() + static_cast<std::ptrdiff_t>(single), arguments.end());
   for (std::size_t i = 0; i < single; ++i) {
+    const Positional& positional = positionals_[i];
     if (i < arguments.size()) {
-      *positionals_[i].target = arguments[i];
-    } else if (positionals_[i].required) {
-      throw Error(Category::usage,
-                  fmt::format("{} is missing; usage: {}", positionals_[i].placeholder, usage_));
+      const Names& choices = positional.choices;
+      if (!choices.empty() && std::ranges::find(choices, arguments[i]) == choices.end())
+        throw Error(Category::usage, unknown_name(positional.noun, arguments[i], choices));
+      *positional.target = arguments[i];
+    } else if (positional.required) {
+      throw Error(Category::usage, fmt::format("{} is missing; usage: {}", positional.placeholder, usage_));
     }
   }
 }

@@ -72,6 +72,8 @@ class OptionSet {
   void positional(std::string placeholder, std::string help, std::string& target) {
     positionals_.push_back({std::move(placeholder), std::move(help), &target});
   }
+  /// Adds a required argument that is one of `choices`. `noun`: word for one of them in errors.
+  void choice(std::string noun, const Names& choices, std::string help, std::string& target);
   /// Adds the last argument without a name, which is optional.
   void optional_positional(std::string placeholder, std::string help, std::string& target) {
     positionals_.push_back({std::move(placeholder), std::move(help), &target, false});
@@ -153,6 +155,8 @@ class OptionSet {
     std::string help;
     std::string* target;  ///< null for the list
     bool required = true;
+    Names choices = {};  ///< empty: any text
+    std::string noun = {};
   };
   /// Value with its origin, as errors name it.
   struct Source {

@@ -1,5 +1,3 @@
-#include "cli/predict/images.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "cli/predict/inputs.h"
 #include "core/files/file.h"
 #include "data/fingerprint.h"
 #include "data/sets/images/listed_images.h"

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cli/predict/input_samples.h"
+#include "core/json/members.h"
+#include "data/files/table_encoding.h"
 #include "data/sets/images/image_list.h"
+#include "lockstep/dataset.h"
+#include "lockstep/shape.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
@@ -20,6 +24,13 @@ inline InputKind table_inputs() {
   return {"table (.csv)", [](std::string_view name) { return name.ends_with(".csv"); }};
 }
 
+/// A table or an archive that could not be read, or a folder without inputs. `error` names it.
+struct UnreadInput {
+  std::string input;
+  std::string error;
+};
+LOCKSTEP_MEMBERS(UnreadInput, input, error)
+
 /// Files that a user names, which need not exist.
 struct NamedFiles {
   std::vector<std::string> files = {};
@@ -33,5 +44,22 @@ struct NamedFiles {
 /// `strict`.
 NamedFiles find_inputs(const World& world, const std::vector<std::string>& named, const InputKind& kind,
                        bool strict);
+
+/// Samples without classes, to be predicted: all labels are 0.
+struct InputSamples {
+  std::unique_ptr<Dataset> samples;
+  std::vector<UnreadInput> unreadable = {};
+};
+
+/// Images to be predicted, in the order of `files`: an image is itself and need not exist; a tar archive
+/// stands for its images, by name (data/sets/images/tar_images.h), which are called ARCHIVE/NAME. Images are
+/// read when samples are requested. `shape`: of the network's input. `strict`: throws Error(data) for an
+/// archive that cannot be read.
+InputSamples find_images(const std::vector<std::string>& files, Shape shape, bool strict = false);
+
+/// Reads tables that have the columns of `encoding`, and perhaps others, in any order. Their rows follow each
+/// other in the order of `files`, and are called "FILE: line N". All of it is in memory. `strict`: throws
+/// Error(data) for a table that cannot be read.
+InputSamples read_tables(const std::vector<std::string>& files, const TableEncoding& encoding, bool strict);
 
 }  // namespace lockstep

@@ -11,10 +11,8 @@
 #include "cli/model/model_options.h"
 #include "cli/model/saved_model.h"
 #include "cli/output.h"
-#include "cli/predict/images.h"
 #include "cli/predict/inputs.h"
 #include "cli/predict/prediction_printer.h"
-#include "cli/predict/tables.h"
 #include "core/command_line.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
@@ -176,7 +174,7 @@ InputSamples open_inputs(const World& world, const PredictOptions& options) {
     }
     inputs.unreadable.insert(inputs.unreadable.begin(), named.unreadable.begin(), named.unreadable.end());
     if (world.rank() != 0) return;
-    for (const std::string& line : inputs.samples->warnings()) print_warning(line);
+    print_warnings(inputs.samples->warnings());
     for (const UnreadInput& input : inputs.unreadable) print_warning(input.error);
   });
   return inputs;
@@ -241,8 +239,8 @@ int print_predictions(World& world, const PredictOptions& options) {
     if (dataset.size() == 0) throw Error(Category::usage, "no inputs were named");
     network = network_of(model, options.model.name, dataset.shape(), 0);
     printer = make_printer(options, dataset, *network);
-    const std::string note = preparation_note(model, options.input);
-    if (world.rank() == 0 && dataset.encoding() != Encoding::floats && !note.empty()) print_message(note);
+    if (world.rank() == 0 && dataset.encoding() != Encoding::floats)
+      print_message(preparation_note(model, options.input));
   });
   const std::uint64_t inputs = dataset.size() + unreadable;  // samples, and files that have none
   if (world.rank() == 0) print(printer->head() + text_of(named.unreadable, options.format));

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/predict/input_samples.h"
+#include "cli/predict/inputs.h"
 #include "core/json/json.h"
 #include "lockstep/dataset.h"
 #include "lockstep/evaluation.h"

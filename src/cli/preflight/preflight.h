@@ -6,10 +6,6 @@
 
 namespace lockstep {
 
-/// Facts about this host, with `request.directory` as its working directory if there is such a folder. Never
-/// throws.
-HostFacts this_host(const HostRequest& request);
-
 /// Answers lockstep-run: prints this host's facts and, if they are requested, those about the data of the
 /// command. `words`: the request, then the command and its options. Returns 0; throws Error(usage) for a
 /// request that cannot be read.

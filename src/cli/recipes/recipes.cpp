@@ -1,12 +1,15 @@
+#include "cli/recipes/recipes.h"
+
 #include <fmt/format.h>
 
-#include <string>
+#include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/recipes/recipe.h"
 #include "core/nearest.h"
+#include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
@@ -44,6 +47,17 @@ int print_recipes(const RecipesOptions& options) {
 }
 
 }  // namespace
+
+std::string Recipe::purpose() const {
+  const std::string_view all = text;
+  constexpr std::string_view mark = "# ";
+  return std::string(all.substr(mark.size(), all.find('\n') - mark.size()));
+}
+
+const char* recipe_text(const std::string& name) {
+  const auto found = std::ranges::find(recipes(), name, &Recipe::name);
+  return found == recipes().end() ? nullptr : found->text;
+}
 
 constinit const Command recipes_command = command_of_one_process<RecipesOptions, option_set, print_recipes>(
     "recipes", "list or print the recipes for training");

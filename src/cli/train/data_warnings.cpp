@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/model/class_names.h"
+#include "cli/model/labels.h"
 #include "cli/options/flag.h"
 #include "core/message.h"
 #include "data/sets/images/packed_images.h"
@@ -64,9 +64,9 @@ std::string majority_warning(const EpochReport& epoch, const TrainOptions& optio
 }
 
 void DataWarnings::look_at(const EpochReport& epoch) {
-  warn_of_skipped(epoch.train, "training", warned_train_);
-  warn_of_skipped(epoch.test, "test", warned_test_);
-  if (epoch.validation) warn_of_skipped(*epoch.validation, "validation", warned_validation_);
+  warn_of_skipped(epoch.train, "training");
+  warn_of_skipped(epoch.test, "test");
+  if (epoch.validation) warn_of_skipped(*epoch.validation, "validation");
   if (!warned_majority_) {
     const std::string majority = majority_warning(epoch, options_, majority_);
     warned_majority_ = !majority.empty();
@@ -78,8 +78,8 @@ void DataWarnings::look_at(const EpochReport& epoch) {
   print_warning(slow);
 }
 
-void DataWarnings::warn_of_skipped(const Evaluation& evaluation, const std::string& kind,
-                                   std::uint64_t& warned) {
+void DataWarnings::warn_of_skipped(const Evaluation& evaluation, const std::string& kind) {
+  std::uint64_t& warned = warned_skipped_[kind];
   if (evaluation.skipped <= warned) return;
   warned = evaluation.skipped;
   print_warning(skipped_warning(evaluation, kind));

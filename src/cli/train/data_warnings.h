@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -39,15 +40,13 @@ class DataWarnings {
   void look_at(const EpochReport& epoch);
 
  private:
-  static void warn_of_skipped(const Evaluation& evaluation, const std::string& kind, std::uint64_t& warned);
+  void warn_of_skipped(const Evaluation& evaluation, const std::string& kind);
 
   const TrainOptions& options_;
   MajorityClass majority_;
   bool warned_majority_ = false;
   bool warned_slow_ = false;
-  std::uint64_t warned_train_ = 0;
-  std::uint64_t warned_test_ = 0;
-  std::uint64_t warned_validation_ = 0;
+  std::map<std::string, std::uint64_t> warned_skipped_;  ///< number in the last warning, by kind of samples
 };
 
 }  // namespace lockstep

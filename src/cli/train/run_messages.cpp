@@ -8,11 +8,10 @@
 #include <variant>
 #include <vector>
 
-#include "cli/model/class_names.h"
-#include "cli/model/label_column.h"
+#include "cli/model/labels.h"
 #include "cli/options/config_file.h"
 #include "cli/options/flag.h"
-#include "cli/recipes/recipe.h"
+#include "cli/recipes/recipes.h"
 #include "core/message.h"
 #include "core/options/text.h"
 #include "core/printable.h"
@@ -280,21 +279,19 @@ void print_start(const World& world, const TrainOptions& options, const RunPlace
                  const DatasetPair& data, const Network& network, const Trainer& trainer,
                  const std::vector<RankGroup>& map) {
   if (!options.output.quiet) {
-    const std::string recipe = recipe_line(options);
-    if (!recipe.empty()) print_message(recipe);
+    print_message(recipe_line(options));
     print_summary(world, options, trainer);
     print_map(map);
     print_message(sizes_text(data));
     if (has_default_label_column(*data.train, options.data))
       print_message(label_column_text(*data.train, options.data));
-    const std::string frozen = frozen_text(network, options.training.optimizer.freeze);
-    if (!frozen.empty()) print_message(frozen);
+    print_message(frozen_text(network, options.training.optimizer.freeze));
     print_place(options, place, trainer);
   }
   if (trainer.step() == 0) {
     print_warning(few_steps_warning(options, data.train->size(), trainer.steps_per_epoch()));
     print_warning(slow_average_warning(options, trainer.steps_per_epoch()));
-    for (const std::string& warning : no_effect_warnings(options)) print_warning(warning);
+    print_warnings(no_effect_warnings(options));
   }
   if (has_own_classes(*data.train)) print_warning(small_classes_text(*data.train));
   print_warning(similar_classes_text(*data.train));

@@ -272,10 +272,9 @@ std::filesystem::path run_directory_of(const TrainOptions& options) {
 }
 
 void report_start(const RunPlace& place, std::uint64_t step) {
-  report_to_launcher(
-      {.run_directory = place.keeps() ? std::filesystem::absolute(place.folder.path()).string() : "",
-       .step = step,
-       .checkpoint = place.continues ? step : 0});
+  LauncherReport report{.step = step, .checkpoint = place.continues ? step : 0};
+  if (place.keeps()) report.run_directory = std::filesystem::absolute(place.folder.path()).string();
+  report_to_launcher(report);
 }
 
 }  // namespace lockstep

@@ -2,7 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/model/find_checkpoints.h"
-#include "cli/recipes/recipe.h"
+#include "cli/recipes/recipes.h"
 #include "run/tensorboard/event_records.h"
 
 namespace lockstep {

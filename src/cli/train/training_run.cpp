@@ -142,8 +142,7 @@ void make_run_folder(const TrainOptions& options, const RunPlace& place, const T
                      const std::string& environment) {
   place.folder.create(train_config(resolved(options, trainer)), environment, place.continues);
   if (place.continues) {
-    const auto remarks = place.folder.cut_record(trainer.step(), trainer.epochs(), trainer.pass_until());
-    for (const std::string& remark : remarks) print_warning(remark);
+    print_warnings(place.folder.cut_record(trainer.step(), trainer.epochs(), trainer.pass_until()));
   }
   const std::string engines = trainer.engines();
   if (!engines.empty()) write_text_file(place.folder.plans(), engines);
@@ -197,8 +196,7 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
   open_record(std::move(environment));
   if (leads()) {
     for (const Dataset* part : {data_.train.get(), data_.validation.get(), data_.test.get()}) {
-      if (part == nullptr) continue;
-      for (const std::string& warning : part->warnings()) print_warning(warning);
+      if (part != nullptr) print_warnings(part->warnings());
     }
     print_start(world, options_, place_, data_, *network_, trainer_, map_);
   }
@@ -207,13 +205,11 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
 
 void TrainingRun::restore() {
   if (!place_.checkpoint.empty()) {
-    const auto remarks = trainer_.resume(place_.checkpoint, options_.force);
-    for (const std::string& remark : remarks) print_warning(remark);
+    print_warnings(trainer_.resume(place_.checkpoint, options_.force));
   } else if (!options_.init_from.empty()) {
     const ModelFile file = agreed(world_, [&] { return read_initial_model(options_.init_from); });
     const std::vector<std::string> warnings = trainer_.load(file, options_.load);
-    if (!leads()) return;
-    for (const std::string& warning : warnings) print_warning(warning);
+    if (leads()) print_warnings(warnings);
   }
 }
 
@@ -264,8 +260,7 @@ void TrainingRun::open_record(Environment environment) {
     // Ranks other than 0 do not learn of new checkpoints. The command of begin_again_advice resumes if there
     // is one.
     watch.set_advice(leads() || has_checkpoint ? advice : "resume or " + advice);
-    const auto remarks = trainer_.write_checkpoints(place_.folder.checkpoints(), options_.checkpoints);
-    for (const std::string& remark : remarks) print_warning(remark);
+    print_warnings(trainer_.write_checkpoints(place_.folder.checkpoints(), options_.checkpoints));
   }
   world_.agree([&] {  // last: from here on, errors of files are warnings
     recorder_.emplace(make_recorder(options_.output, place_.folder.path(),

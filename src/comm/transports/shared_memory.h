@@ -22,7 +22,6 @@ class SharedMemory {
   SharedMemory& operator=(const SharedMemory&) = delete;
 
   std::byte* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
 
  private:
   SharedMemory(std::byte* data, std::size_t bytes) : data_(data), bytes_(bytes) {}

@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
+
+#include "core/split.h"
 
 namespace lockstep {
 namespace {
@@ -26,8 +28,7 @@ int first_number_in(const fs::path& file) {
 bool has_usable(const std::string& list) {
   cpu_set_t usable;
   if (sched_getaffinity(0, sizeof usable, &usable) != 0) return true;
-  std::istringstream ranges(list);
-  for (std::string range; std::getline(ranges, range, ',');) {
+  for (const std::string& range : split(list, ',')) {
     int first = 0, last = 0;
     const int read = std::sscanf(range.c_str(), "%d-%d", &first, &last);
     for (int processor = first; read > 0 && processor <= (read == 1 ? first : last); ++processor) {

@@ -178,9 +178,7 @@ Placement find_placement(const World& world, const ExecutionOptions& execution, 
                       .own = static_cast<std::size_t>(world.rank())};
   Placement placement;
   world.agree([&] { placement = place(roster, execution.transport, reduce); });
-  for (const std::string& warning : placement.warnings) {
-    print_warning(warning);
-  }
+  print_warnings(placement.warnings);
   return placement;
 }
 

@@ -20,7 +20,7 @@ class StepProgram {
   /// `rounds`: number of parts after which a step can be abandoned; the same on all ranks. The loader of the
   /// runners must be set to a step of this kind. References outlive the program.
   StepProgram(const Session& session, LeafPass pass, StepGradients gradients, Updater& updater,
-              const StepTable& table, std::uint64_t rounds = 1);
+              const StepTable& table, std::uint64_t rounds);
 
   /// Runs the current step of the loader and the table. Writes the outcome to the table, which moves on to
   /// the next step. Calls `should_continue`, if it is not empty, between rounds; once it returns false,

@@ -44,14 +44,11 @@ Updater::Updater(Backend& backend, Communicator& owners, const std::vector<Param
                                  .optimizer = optimizer_,
                                  .segments = segments_,
                                  .norms = norms_,
+                                 .arenas = arenas_,
                                  .parameters = parameters.size(),
                                  .first = first_,
                                  .last = last_,
-                                 .values = arenas_.values,
-                                 .averages = arenas_.averages,
                                  .clip_grad = rule_.clip_grad,
-                                 .average_decay = arenas_.average_decay,
-                                 .states = arenas_.states,
                                  .log = log});
 }
 

@@ -12,16 +12,6 @@ namespace lockstep {
 
 class Backend;
 
-/// Arenas that steps change, in device memory, and the slices of the ranks.
-struct UpdatedArenas {
-  Slices slices;                   ///< elements that each of the owners updates
-  std::span<float> values = {};    ///< parameters and statistics
-  std::span<float> averages = {};  ///< averages of the values; empty: there are none
-  double average_decay = 0.0;      ///< averages += (1 - average_decay) * (values - averages)
-  std::vector<std::span<float>> states =
-      {};  ///< states of the optimizer, each for the elements that this rank updates
-};
-
 /// Elements that each of `owners` ranks updates: slices of nearly equal length. If `rule` needs norms, each
 /// block of their sums has one owner.
 Slices update_slices(const std::vector<Parameter>& parameters, const ArenaLayout& layout,

@@ -1,4 +1,4 @@
-#include "cli/model/class_names.h"
+#include "cli/model/labels.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

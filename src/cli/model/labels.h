@@ -23,4 +23,10 @@ std::vector<std::uint64_t> count_classes(const Dataset& dataset);
 std::string class_counts_text(const std::vector<std::string>& names, const std::vector<std::uint64_t>& counts,
                               std::size_t indent);
 
+/// Column of a table's labels: "labels: column 'kind'", with advice if it is the last one, as no option names
+/// it. `dataset`: a table.
+std::string label_column_text(const Dataset& dataset, const DatasetOptions& options);
+/// Whether the labels of a table are in the last column only because no option names another.
+bool has_default_label_column(const Dataset& dataset, const DatasetOptions& options);
+
 }  // namespace lockstep
