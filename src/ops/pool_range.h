@@ -9,4 +9,8 @@ struct PoolRange {
   int count;
 };
 
+/// In a larger window, each row is added up first, then the sums of the rows: a running sum of more floats
+/// would lose digits, as each is rounded to the last digit of the sum.
+constexpr int pixels_in_one_sum = 1024;
+
 }  // namespace lockstep

@@ -66,6 +66,7 @@ std::vector<OpCase> cases() {
   cases.push_back(simple_case("MaxSparse", MaxPool2d{.kernel = 2, .stride = 3}, {{9, 8, 9}}));
   cases.push_back(
       simple_case("MaxOverlapping", MaxPool2d{.kernel = 5, .stride = 1, .padding = 2}, {{10, 5, 6}}));
+  cases.push_back(simple_case("AvgOfLargeWindows", AvgPool2d{.kernel = 33, .stride = 2}, {{2, 40, 39}}));
   for (const Activation::Kind kind : kinds) {
     for (const Shape shape : {Shape{1, 3, 2}, {7, 2, 2}, {8, 1, 1}, {9, 4, 3}, {50, 1, 1}}) {
       cases.push_back(activation_of(kind, shape));

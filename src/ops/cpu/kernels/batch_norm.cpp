@@ -55,15 +55,30 @@ double total(const Vector (*parts_of_sum)[chains]) {
 template <int COUNT, class Add>
 HWY_INLINE void reduce_channel(const BatchNormShape& shape, int channel, double* totals, const Add& add) {
   Vector sums[COUNT][parts][chains];
+  Vector sums_of_runs[COUNT][parts][chains];
   LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
     LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) {
-      LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { sums[s][part][i] = hn::Zero(floats); }
+      LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) {
+        sums[s][part][i] = hn::Zero(floats);
+        sums_of_runs[s][part][i] = hn::Zero(floats);
+      }
     }
   }
+  const auto end_run = [&]() HWY_ATTR {
+    LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
+      LOCKSTEP_UNROLL for (int s = 0; s < COUNT; ++s) {
+        LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) {
+          sums_of_runs[s][part][i] = hn::Add(sums_of_runs[s][part][i], sums[s][part][i]);
+          sums[s][part][i] = hn::Zero(floats);
+        }
+      }
+    }
+  };
   for (int group = 0; group < shape.groups; ++group) {
     const Plane plane = plane_at(shape, channel, group);
-    for (std::size_t begin = 0; begin < shape.plane; begin += pixels_at_once) {
-      const std::size_t end = begin + pixels_at_once < shape.plane ? begin + pixels_at_once : shape.plane;
+    std::size_t run_end = end_of_run(shape.plane, 0);
+    for (std::size_t begin = 0, end = 0; begin < shape.plane; begin = end) {
+      end = run_end - begin > pixels_at_once ? begin + pixels_at_once : run_end;
       LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
         const Mask mask = present(plane, part);
         Vector chain[COUNT][chains];
@@ -88,10 +103,15 @@ HWY_INLINE void reduce_channel(const BatchNormShape& shape, int channel, double*
           LOCKSTEP_UNROLL for (int i = 0; i < chains; ++i) { sums[s][part][i] = chain[s][i]; }
         }
       }
+      if (end == run_end && shape.plane > pixels_without_runs) {
+        end_run();
+        run_end = end_of_run(shape.plane, end);
+      }
     }
   }
+  end_run();
   for (int s = 0; s < COUNT; ++s) {
-    totals[s] = total(sums[s]);
+    totals[s] = total(sums_of_runs[s]);
   }
 }
 

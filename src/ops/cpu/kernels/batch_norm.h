@@ -17,8 +17,8 @@ struct BatchNormShape {
 };
 
 /// output = activation((input - mean) * inverse_deviation * weight + bias + residual) per channel. Sums of a
-/// channel: per image, (group, pixel) ascending in four sums by pixel % 4; then the four sums; then the
-/// images.
+/// channel: per image, (group, pixel) ascending in four sums by pixel % 4, of large planes in runs
+/// (vectors.h); then the four sums; then the images.
 template <class Element>
 struct BatchNormForward {
   BatchNormShape shape;

@@ -47,19 +47,25 @@ double values_of(const GroupNormShape& shape) {
 /// Computes sums[image] = sum over the plane of term(offset of a vector from the plane's first pixel).
 template <class Term>
 HWY_INLINE void sum_plane(std::size_t plane, int part, const Term& term, float* sums) {
-  Vector chain[chains];
-  LOCKSTEP_UNROLL for (std::size_t i = 0; i < chains; ++i) { chain[i] = hn::Zero(floats); }
+  Vector sum[chains];
+  LOCKSTEP_UNROLL for (std::size_t i = 0; i < chains; ++i) { sum[i] = hn::Zero(floats); }
   const std::size_t first = static_cast<std::size_t>(part * width);
-  std::size_t p = 0;
-  for (; p + chains <= plane; p += chains) {
-    LOCKSTEP_UNROLL for (std::size_t i = 0; i < chains; ++i) {
-      chain[i] = hn::Add(chain[i], term(pixels(p + i) + first));
+  for (std::size_t p = 0; p < plane;) {
+    const std::size_t end = end_of_run(plane, p);
+    Vector chain[chains];
+    LOCKSTEP_UNROLL for (std::size_t i = 0; i < chains; ++i) { chain[i] = hn::Zero(floats); }
+    for (; p + chains <= end; p += chains) {
+      LOCKSTEP_UNROLL for (std::size_t i = 0; i < chains; ++i) {
+        chain[i] = hn::Add(chain[i], term(pixels(p + i) + first));
+      }
     }
+    LOCKSTEP_UNROLL for (std::size_t i = 0; i < chains - 1; ++i) {
+      if (p + i < end) chain[i] = hn::Add(chain[i], term(pixels(p + i) + first));
+    }
+    LOCKSTEP_UNROLL for (std::size_t i = 0; i < chains; ++i) { sum[i] = hn::Add(sum[i], chain[i]); }
+    p = end;
   }
-  LOCKSTEP_UNROLL for (std::size_t i = 0; i < chains - 1; ++i) {
-    if (p + i < plane) chain[i] = hn::Add(chain[i], term(pixels(p + i) + first));
-  }
-  hn::Store(hn::Add(hn::Add(chain[0], chain[1]), hn::Add(chain[2], chain[3])), floats, sums + first);
+  hn::Store(hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3])), floats, sums + first);
 }
 
 /// Adds factor * sums to `total`, per image.

@@ -15,8 +15,8 @@ struct GroupNormShape {
 };
 
 /// output = (input - mean) * inverse_deviation * weight + bias (Wu and He, 2018). Sums per image: pixels of a
-/// channel ascending in four sums by pixel % 4, then the four sums, both in float; then channels ascending,
-/// in double. Activations are stored as `Element`, here and below.
+/// channel ascending in four sums by pixel % 4, of large planes in runs (vectors.h), then the four sums, both
+/// in float; then channels ascending, in double. Activations are stored as `Element`, here and below.
 template <class Element>
 struct GroupNormForward {
   GroupNormShape shape;

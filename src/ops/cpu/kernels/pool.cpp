@@ -37,6 +37,11 @@ HWY_INLINE void for_each_pixel(const PoolTask& task, const PoolWindow& window, c
   }
 }
 
+HWY_INLINE bool is_large(const PoolWindow& window) {
+  const int rows = window.rows.end - window.rows.begin;
+  return rows * (window.columns.end - window.columns.begin) > pixels_in_one_sum;
+}
+
 HWY_INLINE Vector scale_of(const PoolWindow& window) {
   return hn::Set(floats, 1.0F / static_cast<float>(window.rows.count * window.columns.count));
 }
@@ -72,9 +77,15 @@ void average_forward(const PoolTask& task, const Element* input, Element* output
     for_each_window(task, [&](const PoolWindow& window) HWY_ATTR {
       LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
         Vector sum = hn::Zero(floats);
-        for_each_pixel(task, window, [&](std::size_t pixel) HWY_ATTR {
-          sum = hn::Add(sum, load(input + pixels(pixel) + part));
-        });
+        PoolWindow band = window;  // all rows, or one after the other
+        for (; band.rows.begin < window.rows.end; band.rows.begin = band.rows.end) {
+          if (is_large(window)) band.rows.end = band.rows.begin + 1;
+          Vector sum_of_band = hn::Zero(floats);
+          for_each_pixel(task, band, [&](std::size_t pixel) HWY_ATTR {
+            sum_of_band = hn::Add(sum_of_band, load(input + pixels(pixel) + part));
+          });
+          sum = hn::Add(sum, sum_of_band);
+        }
         store(hn::Mul(sum, scale_of(window)), output + pixels(window.output) + part);
       }
     });

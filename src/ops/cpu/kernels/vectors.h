@@ -40,6 +40,18 @@ HWY_INLINE const float* opaque(const float* pointer) {
 /// Elements in `count` pixels.
 HWY_INLINE std::size_t pixels(std::size_t count) { return count * lanes; }
 
+/// Sums over a plane of more than this number of pixels are made of runs of `pixels_of_run`, each added up
+/// from zero. A running sum of more floats of one sign would lose digits, as each is rounded to the last
+/// digit of the sum.
+constexpr std::size_t pixels_without_runs = 4096;
+constexpr std::size_t pixels_of_run = 1024;
+
+/// End of the run of pixels that begins at `begin`.
+HWY_INLINE std::size_t end_of_run(std::size_t plane, std::size_t begin) {
+  const bool is_last = plane <= pixels_without_runs || plane - begin <= pixels_of_run;
+  return is_last ? plane : begin + pixels_of_run;
+}
+
 /// Writes zeros to `count` floats, a multiple of 16.
 HWY_INLINE void clear(float* data, std::size_t count) {
   for (std::size_t i = 0; i < count; i += width) {

@@ -102,12 +102,18 @@ struct AvgForward {
     const PackPlace at = pool.output.place(index);
     const PoolRange rows = pool.windows.rows.window(static_cast<int>(at.row));
     const PoolRange columns = pool.windows.columns.window(static_cast<int>(at.column));
+    const bool is_large = (rows.end - rows.begin) * (columns.end - columns.begin) > pixels_in_one_sum;
     Pack<float> sum{};
-    for (int i = rows.begin; i < rows.end; ++i) {
-      for (int j = columns.begin; j < columns.end; ++j) {
-        const Pack<float> pixel = to_floats(input[pool.input.index(at, i, j)]);
-        for (int k = 0; k < channel_unit; ++k) sum.values[k] += pixel.values[k];
+    for (int band = rows.begin; band < rows.end;) {  // all rows, or one after the other
+      const int end = is_large ? band + 1 : rows.end;
+      Pack<float> sum_of_band{};
+      for (; band < end; ++band) {
+        for (int j = columns.begin; j < columns.end; ++j) {
+          const Pack<float> pixel = to_floats(input[pool.input.index(at, band, j)]);
+          for (int k = 0; k < channel_unit; ++k) sum_of_band.values[k] += pixel.values[k];
+        }
       }
+      for (int k = 0; k < channel_unit; ++k) sum.values[k] += sum_of_band.values[k];
     }
     const float share = share_of(rows, columns);
     for (float& value : sum.values) value *= share;
