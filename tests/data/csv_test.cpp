@@ -424,6 +424,8 @@ TEST(CsvDataset, NumbersToPredictAreStandardizedByTheTrainingRows) {
   EXPECT_EQ(pair.train->targets(0)[0], -1.0F);
   EXPECT_EQ(pair.train->targets(1)[0], 1.0F);
   EXPECT_EQ(pair.test->targets(0)[0], 2.0F);
+  const char* const large = "x,y\n1,10000000000001\n2,10000000000003\n";
+  EXPECT_EQ(csv_datasets(large, large, Task::regression).train->targets(1)[0], 1.0F);
   EXPECT_NE(csv_datasets("x,y\n1,1\n2,3\n", "x,y\n5,4\n", Task::regression).train->fingerprint(),
             csv_datasets("x,y\n1,1\n2,4\n", "x,y\n5,4\n", Task::regression).train->fingerprint());
 }

@@ -24,7 +24,29 @@ TEST(TableEncoding, NumbersAreStandardized) {
   const TableColumn x = fitted(column({"1", "", "4", "4"})).columns.at(0);
   EXPECT_EQ(x, (TableColumn{.name = "x", .mean = 3.0, .deviation = std::sqrt(2.0), .gaps = true}));
   EXPECT_EQ(x.elements(), 2U);
-  EXPECT_EQ(fitted(column({"0.1", "0.1", "0.1"})).columns.at(0).deviation, 0.0);
+}
+
+/// Numbers whose sum is rounded by more than they differ, or whose squares are too small for a double.
+TEST(TableEncoding, OnlyEqualNumbersHaveDeviationZero) {
+  Texts large, equal(100000, "0.1");
+  for (int i = 0; i < 1000; ++i) large.emplace_back(i % 2 == 0 ? "9000000000000000" : "9000000000000002");
+  struct Case {
+    Texts cells;
+    double mean, deviation;
+  };
+  const std::vector<Case> cases = {{equal, 0.1, 0.0},
+                                   {{"10000000000001", "10000000000003"}, 10000000000002.0, 1.0},
+                                   {large, 9000000000000001.0, 1.0},
+                                   {{"-1e-170", "1e-170"}, 0.0, 1e-170}};
+  for (const auto& [cells, mean, deviation] : cases) {
+    const TableEncoding encoding = fitted(column(cells));
+    EXPECT_DOUBLE_EQ(encoding.columns.at(0).mean, mean);
+    EXPECT_DOUBLE_EQ(encoding.columns.at(0).deviation, deviation) << mean;
+    const EncodedTable table = encoded(column({cells[0], cells[1]}), encoding);
+    const float element = deviation == 0.0 ? 0.0F : 1.0F;
+    EXPECT_FLOAT_EQ(table.codes[0][0], -element) << mean;
+    EXPECT_FLOAT_EQ(table.codes[1][0], element) << mean;
+  }
 }
 
 TEST(TableEncoding, TextsAreSorted) {

@@ -15,6 +15,7 @@
 #include "core/command_line.h"
 #include "core/nearest.h"
 #include "core/printable.h"
+#include "data/files/number_scale.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -43,9 +44,8 @@ std::string number_text(double number) { return fmt::format("{}", number + 0.0);
 struct ColumnContents {
   static constexpr std::size_t most_mixed = NumberSpellings::most;
 
-  std::size_t numbers = 0;
+  NumberSums numbers = {};
   std::size_t gaps = 0;
-  double sum = 0.0;
   bool fractions = false;
   bool rest = false;                 ///< whether there are texts without a position
   std::set<double> few_numbers;      ///< up to most_mixed + 1 different ones
@@ -56,8 +56,7 @@ struct ColumnContents {
     if (cell.is_gap()) {
       ++gaps;
     } else if (cell.is_number()) {
-      ++numbers;
-      sum += cell.number();
+      numbers.add(cell.number());
       fractions = fractions || std::trunc(cell.number()) != cell.number();
       if (!fractions && few_numbers.size() <= most_mixed) few_numbers.insert(cell.number());
     } else {
@@ -92,14 +91,15 @@ struct Refusal {
 };
 
 Refusal refusal_of(const CsvTable& table, std::size_t i, const ColumnContents& contents) {
-  if (contents.numbers == 0 && !contents.first) return {"has no value in any training row", ""};
+  if (contents.numbers.count == 0 && !contents.first) return {"has no value in any training row", ""};
   if (!contents.first) return {};
   const CsvColumn& column = table.columns[i];
   const std::string example =
       fmt::format("{} in line {}", in_quotes(text_of_cell(column, table.cells[*contents.first][i])),
                   table.labels.lines[*contents.first]);
   const auto is_date = [&](std::uint32_t position) { return is_csv_date(column.texts[position]); };
-  if (contents.numbers == 0 && !contents.texts.empty() && std::ranges::all_of(contents.texts, is_date)) {
+  if (contents.numbers.count == 0 && !contents.texts.empty() &&
+      std::ranges::all_of(contents.texts, is_date)) {
     return {fmt::format("has dates or times ({})", example),
             "replace dates by numbers, such as the year, the month, the hour or the days since a start"};
   }
@@ -148,7 +148,7 @@ void check_columns(const CsvTable& table, const std::vector<ColumnContents>& con
                                             fmt::join(advice, ", or ")));
   }
   for (std::size_t i = 0; i < contents.size(); ++i) {
-    if (contents[i].numbers == 0 || !contents[i].first || contents[i].mixed()) continue;
+    if (contents[i].numbers.count == 0 || !contents[i].first || contents[i].mixed()) continue;
     const std::size_t row = *contents[i].first;
     refuse_text(table.labels, table.labels.lines[row], table.columns[i].name,
                 text_of_cell(table.columns[i], table.cells[row][i]));
@@ -296,28 +296,23 @@ std::vector<std::size_t> find_columns(const CsvReader& reader, const std::vector
                           fmt::join(missing, ", "), count > most_listed ? ", ..." : ""));
 }
 
-/// Fills in the deviations of columns of numbers, whose means are known.
-void find_deviations(const CsvTable& train, const std::vector<ColumnContents>& contents,
-                     TableEncoding& encoding) {
-  const std::size_t columns = encoding.columns.size();
-  std::vector<double> squares(columns);
+/// Fills in the means and deviations of the columns of numbers.
+void find_scales(const CsvTable& train, const std::vector<ColumnContents>& contents,
+                 TableEncoding& encoding) {
+  std::vector<NumberScale> scales;
+  for (const ColumnContents& column : contents) scales.emplace_back(column.numbers);
   for (std::size_t row = 0; row < train.rows(); ++row) {
-    for (std::size_t i = 0; i < columns; ++i) {
+    for (std::size_t i = 0; i < scales.size(); ++i) {
       const CsvCell cell = train.cells[row][i];
-      const double difference = cell.is_number() ? cell.number() - encoding.columns[i].mean : 0.0;
-      squares[i] += difference * difference;
+      if (cell.is_number()) scales[i].add(cell.number());
     }
   }
-  for (std::size_t i = 0; i < columns; ++i) {
+  for (std::size_t i = 0; i < scales.size(); ++i) {
     TableColumn& column = encoding.columns[i];
     if (!column.texts.empty()) continue;
-    if (!std::isfinite(squares[i])) {
-      throw Error(Category::data, fmt::format("{}: column {}: its numbers are too large", train.labels.file,
-                                              in_quotes(column.name)));
-    }
-    column.deviation = std::sqrt(squares[i] / static_cast<double>(contents[i].numbers));
-    // Rounding may leave the mean of a constant column slightly off, and its deviation tiny instead of 0.
-    if (column.deviation <= 1e-12 * std::fabs(column.mean)) column.deviation = 0.0;
+    const TargetScale scale = scales[i].result(train.labels.file, column.name);
+    column.mean = scale.mean;
+    column.deviation = scale.deviation;
   }
 }
 
@@ -359,10 +354,9 @@ TableEncoding fit_table_encoding(const CsvTable& train) {
     encoding.columns.push_back(
         {.name = train.columns[i].name,
          .texts = texts ? texts_of_column(train.columns[i], contents[i]) : std::vector<std::string>(),
-         .mean = texts ? 0.0 : contents[i].sum / static_cast<double>(contents[i].numbers),
          .gaps = contents[i].gaps > 0});
   }
-  find_deviations(train, contents, encoding);
+  find_scales(train, contents, encoding);
   return encoding;
 }
 

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "core/files/folder.h"
 #include "core/printable.h"
 #include "core/random/hash_integer.h"
+#include "data/files/number_scale.h"
 #include "data/sets/held_out.h"
 #include "data/sets/parts.h"
 #include "data/sets/registry.h"
@@ -215,17 +214,15 @@ RowTargets classes_of(const RowLabels& labels, const std::vector<std::string>& n
 /// Mean and deviation of the training rows' numbers.
 TargetScale scale_of(const RowLabels& labels) {
   const std::vector<double> numbers = label_numbers(labels);
-  const auto count = static_cast<double>(numbers.size());
-  TargetScale scale{.mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / count};
-  double squares = 0.0;
-  for (const double number : numbers) squares += (number - scale.mean) * (number - scale.mean);
-  scale.deviation = std::sqrt(squares / count);
-  if (!std::isfinite(scale.deviation)) fail_labels(labels, "its numbers are too large");
-  // Rounding may leave a tiny deviation of equal numbers.
-  if (scale.deviation <= 1e-12 * std::fabs(scale.mean)) {
+  NumberSums sums;
+  for (const double number : numbers) sums.add(number);
+  NumberScale scale(sums);
+  for (const double number : numbers) scale.add(number);
+  const TargetScale result = scale.result(labels.file, labels.column);
+  if (result.deviation == 0.0) {
     fail_labels(labels, fmt::format("the number to predict is {} in all training rows", numbers[0]));
   }
-  return scale;
+  return result;
 }
 
 /// Warns of labels that are numbers, some with a decimal comma and some with a decimal point.
