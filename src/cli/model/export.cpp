@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/model/model_options.h"
@@ -13,6 +14,7 @@
 #include "cli/source_files.h"
 #include "core/finite.h"
 #include "core/message.h"
+#include "core/options/text.h"
 #include "core/printable.h"
 #include "lockstep/error.h"
 #include "lockstep/input.h"
@@ -34,12 +36,13 @@ struct ExportOptions {
   bool softmax = false;
   bool with_preprocessing = false;
   InputOptions preparation{};  ///< of samples; only mean and deviation are options
+  bool has_input = false;      ///< whether `input` is given
 };
 
 template <OptionsOf<ExportOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   [[maybe_unused]] auto& [model, output, network, input, classes, fold_batch_norm, softmax,
-                          with_preprocessing, preparation] = options;
+                          with_preprocessing, preparation, has_input] = options;
   field(fold_batch_norm,
         {.name = "fold-batch-norm",
          .help = "compute the weights of convolutions and linear layers so that they include "
@@ -61,7 +64,9 @@ void visit(O& options, Visitor&& field) {
     field(value, own);
   });
   visit(network, field);
-  field(input, {.name = "input", .help = "channels, rows and columns of the samples of --model"});
+  field(input, {.name = "input",
+                .help = "channels, rows and columns of the samples, if the model does not have them, or for "
+                        "images of another size"});
   field(classes,
         {.name = "classes", .help = "number of classes of --model", .range = {.min = 1, .max = 1U << 24}});
 }
@@ -70,11 +75,15 @@ OptionSet option_set(ExportOptions& options) {
   OptionSet set(
       "lockstep export MODEL OUT.onnx [options]",
       "Writes a saved model as an ONNX model (opset 17) for any number of samples, with input \"input\" "
-      "and output \"logits\". The network is that of the model; --model, --input and --classes are for "
-      "files of earlier versions and other programs.");
+      "and output \"logits\". The network is that of the model, for samples as in its training; --model, "
+      "--input and --classes are for files of earlier versions and other programs.");
   set.positional("MODEL", "model file, checkpoint or run directory", options.model);
   set.positional("OUT.onnx", "file to write", options.output);
   set.add(options);
+  set.imply([&options](const OptionSet::Given& given) {
+    options.has_input = !given("input").empty();
+    return std::vector<ImpliedValue>();
+  });
   set.epilogue(
       "Examples:\n  lockstep export runs/photos photos.onnx --with-preprocessing --softmax\n"
       "  lockstep export resnet18.safetensors r.onnx --model resnet18 --input 3x224x224 --classes 1000\n");
@@ -108,7 +117,15 @@ void check_finite(const Network& network, const SavedModel& model) {
 int export_model(const ExportOptions& options) {
   const SavedModel model = open_model(options.model, true);
   check_output(options.output, OutputKind::onnx, {{model.place, "the model itself"}});
-  const auto network = network_of(model, options.network.name, options.input, options.classes);
+  const bool is_own_input = model.describes_itself() && !options.has_input;
+  const Shape input = is_own_input ? model.description.shape : options.input;
+  const auto network = network_of(model, options.network.name, input, options.classes);
+  if (network->input_shape() != input) {
+    throw Error(Category::usage,
+                fmt::format("the network of {} is for samples of {}, not {}", model.place,
+                            value_text(network->input_shape()), value_text(input)),
+                "input");
+  }
   check_finite(*network, model);
   if (options.softmax && model.description.task != name_of(Task::classification)) {
     throw Error(Category::usage,
@@ -117,6 +134,7 @@ int export_model(const ExportOptions& options) {
                 "softmax");
   }
   ModelDescription description = model.description;
+  if (model.describes_itself()) description.shape = network->input_shape();
   const auto& [mean, deviation, crop_share, strict] = options.preparation;
   if (!mean.empty()) description.input.mean = mean;
   if (!deviation.empty()) description.input.deviation = deviation;

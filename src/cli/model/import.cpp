@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
@@ -17,6 +19,7 @@
 #include "core/options/text.h"
 #include "core/printable.h"
 #include "core/version.h"
+#include "graph/operations.h"
 #include "lockstep/error.h"
 #include "lockstep/model_description.h"
 #include "lockstep/model_file.h"
@@ -113,22 +116,38 @@ void write_weights(const std::filesystem::path& file, const OnnxImport& imported
   write_model_file(file, tensors, metadata_of(description));
 }
 
-/// Throws Error(usage) for a model that training has saved: its description would be lost.
-void check_not_trained(const std::filesystem::path& weights_file) {
+/// Throws Error(usage) for a model that import has not written: its weights would be lost. A file of import
+/// describes its network, as PyTorch's do not, and no training.
+void check_weights_file(const std::filesystem::path& weights_file) {
   if (file_kind(weights_file) != FileKind::file) return;
   const ModelFile present = ModelFile::read(weights_file);
-  if (!present.metadata().contains("options")) return;
+  if (present.metadata().contains("network") && !present.metadata().contains("options")) return;
   throw Error(Category::usage,
-              fmt::format("the weights would replace {}, a model that lockstep has trained: name "
-                          "another network file, or use --no-weights",
+              fmt::format("the weights would replace {}, which lockstep import has not written: name another "
+                          "network file, or use --no-weights",
                           weights_file.string()));
 }
 
-/// Whether the file describes a network with the same parameters, whatever their initializers.
+/// Operation with all its options but the initializer of its weights, as text.
+std::string text_without_initializer(const Operation& operation) {
+  std::string text = name_of(operation);
+  for (const FieldText& option : field_texts(operation)) {
+    if (std::string_view(option.field.name) != "weight")
+      text += fmt::format(" {}={}", option.field.name, option.value);
+  }
+  return text;
+}
+
+/// Whether the file describes this network, whatever the initializers of its parameters.
 bool is_file_of(const Network& network, const std::filesystem::path& file) {
+  const auto is_same = [](const Network::Layer& one, const Network::Layer& other) {
+    return one.inputs == other.inputs &&
+           text_without_initializer(one.operation) == text_without_initializer(other.operation);
+  };
   try {
     const auto present = read_network(file.string(), network.input_shape(), network.classes());
-    return present->layers().size() == network.layers().size() && same_parameters(*present, network);
+    return std::ranges::equal(present->layers(), network.layers(), is_same) &&
+           same_parameters(*present, network);
   } catch (const Error&) {  // no network for these samples
     return false;
   }
@@ -156,7 +175,7 @@ int import_model(const ImportOptions& options) {
   check_not_source(network_file, {{options.model, "the model itself"}});
   check_not_other_network(network_file, *imported.network);
   if (how.weights) check_not_source(weights_file, {{options.model, "the model itself"}});
-  if (how.weights) check_not_trained(weights_file);
+  if (how.weights) check_weights_file(weights_file);
   const ModelDescription description = description_for(imported, options.model);
   write_text_file(network_file, json);
   std::vector<std::string> lines{fmt::format("{}: {}", options.network, summary_of(*imported.network))};

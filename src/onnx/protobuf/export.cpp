@@ -47,7 +47,10 @@ class NetworkExporter {
  public:
   NetworkExporter(const Network& network, const ModelFile& weights, const OnnxExportOptions& options,
                   onnx::GraphProto& graph)
-      : network_(network), weights_(weights), options_(options), graph_(graph) {
+      : network_(network),
+        weights_(weights),
+        options_(options),
+        graph_(graph, options.softmax ? "probabilities" : "logits") {
     find_needed_layers();
   }
 
@@ -63,7 +66,7 @@ class NetworkExporter {
     std::string output = flat(network_.output_id());
     if (options_.softmax) output = graph_.add("Softmax", "softmax", {output}, {{"axis", std::int64_t{1}}});
     const std::int64_t classes = network_.classes();
-    graph_.output(output, options_.softmax ? "probabilities" : "logits", {&classes, 1});
+    graph_.output(output, {&classes, 1});
     return summary_;
   }
 

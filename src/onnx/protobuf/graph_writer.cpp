@@ -81,21 +81,15 @@ void GraphWriter::input(const std::string& name, onnx::TensorProto::DataType typ
   declare(*graph_.add_input(), unique(name), type, shape);
 }
 
-void GraphWriter::output(const std::string& from, const std::string& name,
-                         std::span<const std::int64_t> shape) {
-  if (from == graph_.input(0).name()) {
-    declare(*graph_.add_output(), add("Identity", name, {from}), onnx::TensorProto::FLOAT, shape);
-    return;
-  }
-  names_.erase(from);
-  const std::string to = unique(name);
+void GraphWriter::output(const std::string& from, std::span<const std::int64_t> shape) {
+  const std::string renamed = from == graph_.input(0).name() ? add("Identity", output_, {from}) : from;
   for (onnx::NodeProto& node : *graph_.mutable_node()) {
     for (std::string& input : *node.mutable_input()) {
-      if (input == from) input = to;
+      if (input == renamed) input = output_;
     }
-    if (node.output(0) == from) node.set_output(0, to);
+    if (node.output(0) == renamed) node.set_output(0, output_);
   }
-  declare(*graph_.add_output(), to, onnx::TensorProto::FLOAT, shape);
+  declare(*graph_.add_output(), output_, onnx::TensorProto::FLOAT, shape);
 }
 
 }  // namespace lockstep

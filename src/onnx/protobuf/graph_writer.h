@@ -18,7 +18,9 @@ using OnnxAttribute = std::pair<const char*, std::variant<std::int64_t, float, s
 /// Adds nodes and constants to an ONNX graph, whose tensors it gives unique names.
 class GraphWriter {
  public:
-  explicit GraphWriter(onnx::GraphProto& graph) : graph_(graph) {}
+  /// `output`: name of the output, which no other tensor gets.
+  GraphWriter(onnx::GraphProto& graph, std::string output)
+      : graph_(graph), output_(std::move(output)), names_{output_} {}
 
   /// Adds a node with one output. Returns the name of the output, which is `name` unless another tensor has
   /// it.
@@ -34,7 +36,7 @@ class GraphWriter {
   /// Declares the only input and the only output: [batch, shape...].
   void input(const std::string& name, onnx::TensorProto::DataType type, std::span<const std::int64_t> shape);
   /// Renames the tensor `from`, which is the output.
-  void output(const std::string& from, const std::string& name, std::span<const std::int64_t> shape);
+  void output(const std::string& from, std::span<const std::int64_t> shape);
 
  private:
   std::string unique(const std::string& name);
@@ -42,6 +44,7 @@ class GraphWriter {
                                  onnx::TensorProto::DataType type, std::span<const std::byte> bytes);
 
   onnx::GraphProto& graph_;
+  std::string output_;
   std::set<std::string> names_;
 };
 

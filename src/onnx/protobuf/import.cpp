@@ -8,8 +8,10 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <optional>
 #include <set>
 #include <span>
+#include <utility>
 #include <variant>
 
 #include "core/printable.h"
@@ -71,7 +73,11 @@ class GraphReader {
   OnnxImport run() {
     for (const onnx::NodeProto* proto : needed_) {
       const OnnxNode node(file_, *proto, tensors_, reader_);
-      tensors_.insert_or_assign(node.output(), read(node, proto->domain()));
+      GraphTensor result = read(node, proto->domain());
+      if (const auto* output = std::get_if<LayerOutput>(&result)) {
+        layers_[output->layer].readers += readers_[node.output()] - 1;
+      }
+      tensors_.insert_or_assign(node.output(), std::move(result));
     }
     OnnxImport result;
     for (const onnx::StringStringEntryProto& entry : model_.metadata_props())
@@ -181,7 +187,9 @@ class GraphReader {
     const std::string& name = graph_.output(0).name();
     const auto found = tensors_.find(name);
     const auto* output = found == tensors_.end() ? nullptr : std::get_if<LayerOutput>(&found->second);
-    if (output == nullptr) refuse(fmt::format("output {} is not the result of a layer", in_quotes(name)));
+    if (output == nullptr || output->layer == 0) {
+      refuse(fmt::format("output {} is not the result of a layer", in_quotes(name)));
+    }
     const Shape& shape = layers_.shape(output->layer);
     if (shape.height != 1 || shape.width != 1) {
       refuse(fmt::format("output {} has {}x{}x{} values, but a classifier gives one number per class",
@@ -212,10 +220,10 @@ class GraphReader {
     }
     if (!options_.weights) return {};
     std::vector<float> values = reader_.floats(*from.tensor);
-    if (!from.transposed) return values;
-    const auto rows = static_cast<std::size_t>(shape[0]), columns = static_cast<std::size_t>(shape[1]);
+    if (from.transposed_rows == 0) return values;
+    const auto rows = static_cast<std::size_t>(from.transposed_rows), columns = values.size() / rows;
     std::vector<float> transposed(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) transposed[i] = values[i % columns * rows + i / columns];
+    for (std::size_t i = 0; i < values.size(); ++i) transposed[i] = values[i % rows * columns + i / rows];
     return transposed;
   }
   /// "layer1.0.conv1" of the weights "layer1.0.conv1.weight"; empty: another name.
@@ -295,21 +303,22 @@ class GraphReader {
     ImportedLayer layer{options, {x.layer}, layer_name(weight, ".weight")};
     layer.values.push_back(parameter(node, weight, weight.shape));
     if (bias != nullptr) {
-      layer.values.push_back(parameter(node, without_ones(*bias), {options.features}));
+      layer.values.push_back(parameter(node, without_ones(*bias, 1), {options.features}));
     }
     return LayerOutput{layers_.add(node, std::move(layer)), true};
   }
   static Constant transposed(Constant matrix) {
     if (matrix.shape.size() == 2) {
+      matrix.transposed_rows = matrix.transposed_rows == 0 ? matrix.shape[0] : 0;
       std::swap(matrix.shape[0], matrix.shape[1]);
-      matrix.transposed = !matrix.transposed;
     }
     return matrix;
   }
-  /// Drops leading dimensions of 1, which broadcasting adds.
-  static Constant without_ones(Constant vector) {
-    while (vector.shape.size() > 1 && vector.shape.front() == 1) vector.shape.erase(vector.shape.begin());
-    return vector;
+  /// Drops leading dimensions of 1, which broadcasting adds, until `rank` are left.
+  static Constant without_ones(Constant constant, std::size_t rank) {
+    Extents& shape = constant.shape;
+    while (shape.size() > rank && shape.front() == 1) shape.erase(shape.begin());
+    return constant;
   }
   GraphTensor gemm(const OnnxNode& node) {
     if (node.real("alpha", 1.0F) != 1.0F || node.real("beta", 1.0F) != 1.0F ||
@@ -340,7 +349,7 @@ class GraphReader {
   }
   /// Whether a matrix has the values that `expected` returns for its two extents.
   bool has_values(const Constant& matrix, std::vector<float> (*expected)(std::int64_t, std::int64_t)) const {
-    if (matrix.transposed) return false;
+    if (matrix.transposed_rows != 0) return false;
     const std::vector<float> values = reader_.floats(*matrix.tensor);  // first: a file may lie about extents
     return values == expected(matrix.shape[0], matrix.shape[1]);
   }
@@ -431,11 +440,9 @@ class GraphReader {
     return layer(node, Activation{Activation::Kind::gelu}, {part->of});
   }
   GraphTensor mul(const OnnxNode& node) {
+    if (const auto x = affine(node, 0)) return *x;
     for (const std::size_t i : {0, 1}) {
       if (const auto factor = node.find_number(i)) return scaled(node, 1 - i, *factor);
-      if (const auto* weights = node.input_as<Constant>(i)) {
-        return set_affine(node, node.layer_output(1 - i), *weights, 0);
-      }
     }
     for (const std::size_t i : {0, 1}) {
       const auto* part = node.input_as<OperationPart>(i);
@@ -454,11 +461,9 @@ class GraphReader {
   }
 
   GraphTensor add(const OnnxNode& node) {
+    if (const auto x = affine(node, 1)) return *x;
     for (const std::size_t i : {0, 1}) {
       if (const auto term = node.find_number(i)) return add_number(node, 1 - i, *term);
-      if (const auto* bias = node.input_as<Constant>(i)) {
-        return set_affine(node, node.layer_output(1 - i), *bias, 1);
-      }
     }
     const LayerOutput a = node.layer_output(0), b = node.layer_output(1);
     if (a.flat != b.flat) node.refuse("adds [batch, values] and images");
@@ -470,22 +475,37 @@ class GraphReader {
     if (part->kind != Kind::erf || term != 1.0) node.refuse_part(*part);
     return OperationPart{Kind::erf_plus_one, part->of, node.label()};
   }
+  /// Result of a layer that a node multiplies by constants (`which` 0) or adds them to (1), if the layer
+  /// takes them. None: the node has no constants, or a single number. Other constants are refused.
+  std::optional<LayerOutput> affine(const OnnxNode& node, std::size_t which) {
+    for (const std::size_t i : {0, 1}) {
+      const auto* from = node.input_as<Constant>(i);
+      if (from == nullptr) continue;
+      const auto* x = node.input_as<LayerOutput>(1 - i);
+      if (x != nullptr && set_affine(node, *x, *from, which)) return *x;
+      if (node.find_number(i)) continue;
+      node.layer_output(1 - i);  // refuses what is not a layer's result
+      node.refuse(
+          "constants are supported as bias of a convolution or linear layer, and as weights of a group "
+          "normalization only");
+    }
+    return std::nullopt;
+  }
   /// Takes constants per channel as weight (`which` 0) or bias (1) of the layer that gives x, if it is one
-  /// without them that nothing else reads.
-  GraphTensor set_affine(const OnnxNode& node, LayerOutput x, const Constant& from, std::size_t which) {
+  /// without them that nothing else reads. Returns whether it is.
+  bool set_affine(const OnnxNode& node, LayerOutput x, const Constant& from, std::size_t which) {
     ImportedLayer& layer = layers_[x.layer];
-    const bool last = x.layer == layers_.last() && readers_[node.input(0)] + readers_[node.input(1)] == 2;
     const std::int64_t channels = layer.shape.channels;
-    Constant values = without_ones(from);
     const Extents expected = x.flat ? Extents{channels} : Extents{channels, 1, 1};
-    const bool fits = last && values.shape == expected;
+    Constant values = without_ones(from, expected.size());
+    const bool fits = layer.readers == 1 && values.shape == expected;
     values.shape = {channels};
     auto* linear = std::get_if<Linear>(&layer.operation);
     auto* conv = std::get_if<Conv2d>(&layer.operation);
     if (fits && which == 1 && ((linear != nullptr && !linear->bias) || (conv != nullptr && !conv->bias))) {
       (linear != nullptr ? linear->bias : conv->bias) = true;
       layer.values.push_back(parameter(node, values, {channels}));
-      return x;
+      return true;
     }
     // A weight after the bias would be of both.
     const bool is_free = !layer.given[which] && !layer.given[1];
@@ -494,11 +514,9 @@ class GraphReader {
       if (which == 0) layer.name = layer_name(from, ".weight");
       std::vector<float> read = parameter(node, values, {channels});
       if (options_.weights) layer.values[which] = std::move(read);
-      return x;
+      return true;
     }
-    node.refuse(
-        "constants are supported as bias of a convolution or linear layer, and as weights of a group "
-        "normalization only");
+    return false;
   }
 
   GraphTensor concat(const OnnxNode& node) {
@@ -535,20 +553,26 @@ class GraphReader {
     if (auto* constant = std::get_if<Constant>(&x)) constant->name = node.output();
     return x;
   }
-  GraphTensor cast(const OnnxNode& node) {
-    const GraphTensor& x = node.tensor(0);
-    const std::int64_t to = node.integer("to", 0);
+  GraphTensor cast(const OnnxNode& node) { return converted(node, node.integer("to", 0)); }
+  /// Converts to the type of the second input: results of layers are float, sizes int64.
+  GraphTensor cast_like(const OnnxNode& node) {
+    if (node.input_as<Filled>(1) != nullptr) node.refuse("the type of its second input is not known");
+    std::int64_t to = onnx::TensorProto::FLOAT;
+    if (node.input_as<Sizes>(1) != nullptr) to = onnx::TensorProto::INT64;
+    if (const auto* constant = node.input_as<Constant>(1)) to = constant->tensor->data_type();
+    return converted(node, to);
+  }
+  static GraphTensor converted(const OnnxNode& node, std::int64_t to) {
     const bool of_sizes = node.input_as<Sizes>(0) != nullptr && to == onnx::TensorProto::INT64;
     if (to != onnx::TensorProto::FLOAT && !of_sizes) node.refuse("converts to another type than float");
-    return x;
+    return node.tensor(0);
   }
-  GraphTensor cast_like(const OnnxNode& node) { return node.tensor(0); }
 
   // Pooling.
 
+  /// `options`: padding by a Pad node before the pooling, and whether padding counts.
   template <class Pool>
-  GraphTensor pool(const OnnxNode& node, Pool options) {
-    const LayerOutput x = node.image();
+  GraphTensor pool(const OnnxNode& node, LayerOutput x, Pool options) {
     options.kernel = node.common_option("kernel_shape", 2, 0);
     options.stride = node.common_option("strides", 2, 1);
     options.ceil_mode = node.integer("ceil_mode", 0) != 0;
@@ -568,16 +592,19 @@ class GraphReader {
   /// exporters may write so.
   template <class Pool>
   void set_padding(const OnnxNode& node, Pool& options, const Shape& input) const {
-    const Extents pads = node.integers("pads", Extents(4, 0));
+    Extents pads = node.integers("pads", Extents(4, 0));
     if (pads.size() != 4 || pads[0] != pads[1]) {
       node.refuse(fmt::format("pads {} differ between rows and columns", fmt::join(pads, ",")));
     }
-    options.padding = node.option("pads", pads[0]);
+    if (options.padding > 0 && (pads[0] != 0 || options.ceil_mode)) {
+      node.refuse("padding and ceil_mode after a Pad node are not supported");
+    }
+    for (std::int64_t& pad : pads) pad = node.option("pads", pad) + options.padding;
+    options.padding = static_cast<int>(pads[0]);
     if (pads[2] == pads[0] && pads[3] == pads[0]) return;
     options.ceil_mode = true;
-    if constexpr (requires { options.count_include_pad; }) {
-      if (options.count_include_pad) node.refuse("pads that differ and count are not supported");
-    }
+    if (node.integer("count_include_pad", 0) != 0)
+      node.refuse("pads that differ and count are not supported");
     for (const auto& [size, end] : {std::pair(input.height, pads[2]), std::pair(input.width, pads[3])}) {
       const Shape output = ImportedLayers::infer_shape(node, options, {{{1, size, size}}});
       const std::int64_t reach = std::int64_t{output.height - 1} * options.stride + options.kernel;
@@ -586,8 +613,11 @@ class GraphReader {
       }
     }
   }
-  GraphTensor max_pool(const OnnxNode& node) { return pool(node, MaxPool2d{}); }
+  GraphTensor max_pool(const OnnxNode& node) { return pool(node, node.image(), MaxPool2d{}); }
   GraphTensor average_pool(const OnnxNode& node) {
+    if (const auto* part = node.find_part(0, Kind::padded)) {
+      return pool(node, part->of, AvgPool2d{.padding = static_cast<int>(part->factor)});
+    }
     const Extents kernel = node.integers("kernel_shape", {});
     if (kernel.size() == 2 && kernel[0] != kernel[1]) {
       const LayerOutput x = node.image();
@@ -595,7 +625,21 @@ class GraphReader {
         return layer(node, AdaptiveAvgPool2d{size}, {x});
       }
     }
-    return pool(node, AvgPool2d{.count_include_pad = node.integer("count_include_pad", 0) != 0});
+    return pool(node, node.image(),
+                AvgPool2d{.count_include_pad = node.integer("count_include_pad", 0) != 0});
+  }
+  /// Zeros on all sides of an image.
+  GraphTensor pad(const OnnxNode& node) {
+    const LayerOutput x = node.image();
+    const Extents& pads = node.sizes(1);
+    const std::int64_t p = pads.size() == 8 ? pads[2] : 0;
+    const bool is_constant = node.text("mode", "constant") == "constant" && !node.has_input(3);
+    if (!is_constant || pads != Extents{0, 0, p, p, 0, 0, p, p} ||
+        (node.has_input(2) && node.number(2) != 0.0)) {
+      node.refuse("only the same number of zeros on all sides of images is supported");
+    }
+    if (p == 0) return x;
+    return OperationPart{Kind::padded, x, node.label(), static_cast<double>(node.option("pads", p))};
   }
   /// Number of rows, and of columns, into which a pooling divides an image, as an adaptive pooling does;
   /// 0: its windows are others.
@@ -834,6 +878,7 @@ const std::map<std::string, GraphReader::Handler>& GraphReader::handlers() {
       {"MatMul", &GraphReader::mat_mul},
       {"MaxPool", &GraphReader::max_pool},
       {"Mul", &GraphReader::mul},
+      {"Pad", &GraphReader::pad},
       {"Range", &GraphReader::range},
       {"ReduceMean", &GraphReader::reduce_mean},
       {"Relu", &GraphReader::relu},

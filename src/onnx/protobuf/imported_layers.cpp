@@ -90,12 +90,32 @@ int ImportedLayers::add(const OnnxNode& node, ImportedLayer layer) {
         fmt::format("the model has more than {} layers, which a network file cannot contain", max_layers));
   }
   layers_.push_back(std::move(layer));
-  return last();
+  return static_cast<int>(layers_.size()) - 1;
 }
 
 std::vector<Parameter> ImportedLayers::parameters(const ImportedLayer& layer) const {
   const std::vector<Shape> shapes = shapes_of(layers_, layer.inputs);
   return parameters_of(layer.operation, {.name = layer.name, .inputs = shapes});
+}
+
+/// Keeps `output`, which becomes the last layer, the layers on which it depends, and the input.
+void ImportedLayers::remove_all_but_sources_of(int output) {
+  std::vector<bool> is_read(layers_.size());
+  is_read.front() = true;
+  is_read[static_cast<std::size_t>(output)] = true;
+  for (std::size_t i = layers_.size(); i-- > 0;) {
+    if (!is_read[i]) continue;
+    for (const int input : layers_[i].inputs) is_read[static_cast<std::size_t>(input)] = true;
+  }
+  std::vector<int> positions;  // among the layers that are left
+  std::vector<ImportedLayer> left;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    positions.push_back(static_cast<int>(left.size()));
+    if (!is_read[i]) continue;
+    for (int& input : layers_[i].inputs) input = positions[static_cast<std::size_t>(input)];
+    left.push_back(std::move(layers_[i]));
+  }
+  layers_ = std::move(left);
 }
 
 /// Parameters of folded or computed weights have names such as "onnx::Conv_193", or none.
@@ -141,6 +161,7 @@ void ImportedLayers::choose_initializers(OnnxImport& result) {
 }
 
 void ImportedLayers::build(int output, bool with_weights, OnnxImport& result) {
+  remove_all_but_sources_of(output);
   complete_names(result);
   if (with_weights) choose_initializers(result);
   result.network = std::make_unique<Network>(layers_.front().shape);
@@ -154,7 +175,7 @@ void ImportedLayers::build(int output, bool with_weights, OnnxImport& result) {
     if (!with_weights) continue;
     for (std::vector<float>& weights : layer.values) result.weights.push_back(std::move(weights));
   }
-  network.output(values[static_cast<std::size_t>(output)]);
+  network.output(values.back());
 }
 
 }  // namespace lockstep

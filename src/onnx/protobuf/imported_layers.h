@@ -20,6 +20,9 @@ struct ImportedLayer {
   /// Values of the parameters, in their order; empty unless weights are read.
   std::vector<std::vector<float>> values{};
   std::array<bool, 2> given{};  ///< group norm: whether constants are its weight, its bias
+  /// Number of nodes that read its result, by any of the names that the model has for it. Nodes that only
+  /// give it another name do not count.
+  int readers = 1;
 };
 
 /// Layers of a network under construction; the first is the input.
@@ -35,14 +38,15 @@ class ImportedLayers {
   int add(const OnnxNode& node, ImportedLayer layer);
 
   ImportedLayer& operator[](int layer) { return layers_[static_cast<std::size_t>(layer)]; }
-  int last() const { return static_cast<int>(layers_.size()) - 1; }
   const Shape& shape(int layer) const { return layers_[static_cast<std::size_t>(layer)].shape; }
 
-  /// The network whose logits are those of layer `output`. Layers with parameters but without a name get one
-  /// that no other layer has. `result` receives network, weights and notes.
+  /// The network whose logits are those of layer `output`, of the layers on which they depend: of others, the
+  /// model reads the shape only. Layers with parameters but without a name get one that no other layer has.
+  /// `result` receives network, weights and notes.
   void build(int output, bool with_weights, OnnxImport& result);
 
  private:
+  void remove_all_but_sources_of(int output);
   void complete_names(OnnxImport& result);
   void choose_initializers(OnnxImport& result);
   std::vector<Parameter> parameters(const ImportedLayer& layer) const;

@@ -26,10 +26,9 @@ const std::string& OnnxNode::input(std::size_t number) const {
 }
 
 void OnnxNode::refuse_part(const OperationPart& part) const {
-  const char* const reason =
-      part.kind == OperationPart::Kind::narrowed
-          ? needs_matrix
-          : "this operator is supported as a part of SiLU, GELU and group normalization only";
+  const char* reason = "this operator is supported as a part of SiLU, GELU and group normalization only";
+  if (part.kind == OperationPart::Kind::narrowed) reason = needs_matrix;
+  if (part.kind == OperationPart::Kind::padded) reason = "this operator is supported before AveragePool only";
   throw Error(Category::data, fmt::format("{}: {}: {}", file_, part.node, reason));
 }
 

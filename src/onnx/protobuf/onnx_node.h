@@ -25,7 +25,7 @@ struct Constant {
   const onnx::TensorProto* tensor;
   std::string name;
   std::vector<std::int64_t> shape;
-  bool transposed = false;
+  std::int64_t transposed_rows = 0;  ///< rows of the tensor, of which this is the transpose; 0: it is not
 };
 /// Constant of equal numbers.
 struct Filled {
@@ -46,6 +46,7 @@ struct OperationPart {
     twice_gelu,    ///< x (1 + erf(x / sqrt(2)))
     grouped,       ///< x as [batch, factor groups, values]
     normalized,    ///< same, each group normalized
+    padded,        ///< x with `factor` zeros on each side
     narrowed,      ///< x, whose columns an adaptive pooling has averaged to `factor` columns
   } kind;
   LayerOutput of;

@@ -20,7 +20,7 @@ onnx::ModelProto small_model() {
   onnx::ModelProto model;
   model.set_ir_version(8);
   model.add_opset_import()->set_version(17);
-  GraphWriter graph(*model.mutable_graph());
+  GraphWriter graph(*model.mutable_graph(), "logits");
   graph.input("input", onnx::TensorProto::FLOAT, Extents{3, 8, 8});
   const std::vector<float> values(4 * 3 * 9, 0.5F);
   const auto weights = [&](const char* name, const Extents& shape, std::size_t count) {
@@ -34,7 +34,7 @@ onnx::ModelProto small_model() {
   x = graph.add("Flatten", "flatten", {x}, {{"axis", std::int64_t{1}}});
   x = graph.add("Gemm", "head", {x, weights("head.weight", {2, 4}, 8), weights("head.bias", {2}, 2)},
                 {{"transB", std::int64_t{1}}});
-  graph.output(x, "logits", Extents{2});
+  graph.output(x, Extents{2});
   return model;
 }
 
@@ -100,6 +100,17 @@ void scale_group_norm(onnx::ModelProto& model, const std::string& operation) {
   norm.add_input("bias");
   node(model, "pool").set_op_type(operation);
   node(model, "pool").add_input("scale");
+}
+
+/// Makes the node "relu" one with these whole numbers as second input.
+void give_numbers(onnx::ModelProto& model, const std::string& operation, const Extents& numbers) {
+  node(model, "relu").set_op_type(operation);
+  node(model, "relu").add_input("numbers");
+  onnx::TensorProto& added = *model.mutable_graph()->add_initializer();
+  added.set_name("numbers");
+  added.set_data_type(onnx::TensorProto::INT64);
+  added.add_dims(static_cast<std::int64_t>(numbers.size()));
+  for (const std::int64_t number : numbers) added.add_int64_data(number);
 }
 
 OnnxImport import_model(const onnx::ModelProto& model, const OnnxImportOptions& options = {},
@@ -182,11 +193,30 @@ TEST(OnnxImport, RefusesWhatANetworkCannotExpress) {
        {"constants are supported as bias of a convolution"}},
       {[](auto& m) { scale_group_norm(m, "Mul"); }, {"node 'pool' (Mul): constants are supported as bias"}},
       {[](auto& m) { scale_group_norm(m, "Add"); }, {"node 'pool' (Add): constants are supported as bias"}},
+      {[](auto& m) { give_numbers(m, "CastLike", {0}); },
+       {"node 'relu' (CastLike): converts to another type than float"}},
+      {[](auto& m) {
+         give_numbers(m, "Pad", {0, 0, 1, 2, 0, 0, 1, 2});
+       },
+       {"node 'relu' (Pad): only the same number of zeros on all sides"}},
+      {[](auto& m) {
+         give_numbers(m, "Pad", {0, 0, 1, 1, 0, 0, 1, 1});
+       },
+       {"node 'relu' (Pad): this operator is supported before AveragePool only"}},
+      {[](auto& m) {
+         give_numbers(m, "Pad", {0, 0, 1, 1, 0, 0, 1, 1});
+         node(m, "pool").set_op_type("AveragePool");
+         set_integers(m, "pool", "kernel_shape", {3, 3});
+         set_integers(m, "pool", "pads", {1, 1, 1, 1});
+       },
+       {"node 'pool' (AveragePool): padding and ceil_mode after a Pad node are not supported"}},
       {[](auto& m) { attribute(m, "flatten", "axis").set_i(2); }, {"node 'flatten' (Flatten): axis 2"}},
       {[](auto& m) { m.mutable_graph()->mutable_output(0)->set_name("conv"); },
        {"output 'conv' has 4x8x8 values, but a classifier gives one number per class"}},
       {[](auto& m) { m.mutable_graph()->mutable_output(0)->set_name("c.bias"); },
        {"output 'c.bias' is not the result of a layer"}},
+      {[](auto& m) { m.mutable_graph()->mutable_output(0)->set_name("input"); },
+       {"output 'input' is not the result of a layer"}},
   });
 }
 

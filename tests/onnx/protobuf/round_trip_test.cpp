@@ -11,6 +11,7 @@
 #include "onnx/described.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
+#include "onnx/protobuf/model_reader.h"
 #include "onnx/random_model.h"
 #include "support/expect_error.h"
 
@@ -155,7 +156,27 @@ TEST(RoundTrip, NamesThatAreTakenAreNumbered) {
   x = network.add(Activation{}, {x}, "logits");
   x = network.add(Activation{}, {x}, "input");
   network.output(linear(flatten(x), {.features = 2, .name = "relu"}));
+  const RoundTrip trip(network);
+  trip.expect_same(network);
+  EXPECT_EQ(read_onnx_model(trip.folder / "m.onnx").graph().output(0).name(), "logits");
+}
+
+/// Its weights have the shape of a single number.
+TEST(RoundTrip, KeepsGroupNormOfOneChannel) {
+  Network network({1, 6, 6});
+  const Value x = flatten(group_norm(network.input(), {.groups = 1, .name = "images"}));
+  network.output(linear(group_norm(linear(x, 1), {.groups = 1, .name = "vectors"}), 2));
   RoundTrip(network).expect_same(network);
+}
+
+/// Padding counts, but not the pixels after it that the last window of ceil_mode reaches.
+TEST(RoundTrip, KeepsAveragesWithPaddingAndCeilMode) {
+  for (const Shape& input : {Shape{2, 6, 7}, Shape{2, 7, 6}, Shape{1, 8, 8}}) {
+    Network network(input);
+    const Value x = avg_pool2d(network.input(), {.kernel = 3, .stride = 2, .padding = 1, .ceil_mode = true});
+    network.output(linear(flatten(x), 2));
+    RoundTrip(network).expect_same(network);
+  }
 }
 
 /// Batch norm and convolution of vectors, and layers that nothing reads.
