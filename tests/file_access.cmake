@@ -10,7 +10,7 @@ set(kernel_files
   src/cli/bench/bench_allreduce.cpp       # /sys/class/net
   src/cli/preflight/preflight.cpp         # the working directory of ranks
   src/comm/transports/shared_memory.cpp   # memfd, /proc/PID/fd
-  src/core/process/process.cpp            # /proc/PID
+  src/core/process/process.cpp            # /proc/PID, /dev/null
   src/core/process/interfaces.cpp         # /proc/net
   src/core/process/processors.cpp         # /sys/devices/system
   src/device/cpu/cpu_device.cpp           # memory without a file

@@ -14,8 +14,9 @@ namespace lockstep {
 /// are called on the thread that made it.
 class World {
  public:
-  /// Starts MPI. Throws Error(resource) when MPI cannot start, Error(usage) when the launcher started more
-  /// processes than MPI connected (as in a Slurm job whose MPI plugin does not match).
+  /// Starts MPI, after opening /dev/null for each standard stream that is closed. Throws Error(resource)
+  /// when MPI cannot start, Error(usage) when the launcher started more processes than MPI connected (as in a
+  /// Slurm job whose MPI plugin does not match).
   World(int* argc, char*** argv);
   ~World();
   World(const World&) = delete;

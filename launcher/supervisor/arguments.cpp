@@ -194,7 +194,8 @@ bool is_subcommand(std::string_view word) {
 
 bool needs_one_rank(const std::vector<std::string>& command) {
   const auto asks_for_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
-  if (std::ranges::any_of(command, asks_for_help)) return true;
+  const auto end_of_options = std::find(command.begin(), command.end(), "--");
+  if (std::any_of(command.begin(), end_of_options, asks_for_help)) return true;
   return !command.empty() &&
          std::ranges::find(lone_subcommands, std::string_view(command[0])) != lone_subcommands.end();
 }

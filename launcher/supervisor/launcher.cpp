@@ -21,6 +21,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/output.h"
 #include "core/clock.h"
 #include "core/command_line.h"
 #include "core/files/file.h"
@@ -93,6 +94,9 @@ int count_gpus(const std::string& program, const Signals& signals) {
   return std::atoi(output.text.c_str());
 }
 
+/// Whether a write failed with errno `reason` as nobody reads: the reader has ended, or the stream is closed.
+bool is_unread(int reason) { return reason == EPIPE || reason == EBADF; }
+
 /// Whether the system can start `program`.
 bool can_start(const std::string& program, const Signals& signals) {
   const ProgramOutput output = read_program(
@@ -114,7 +118,8 @@ void check_limit(int resource, rlim_t needed, const std::string& user, const std
 /// report that in many lines, or crash.
 void check_surroundings() {
   std::error_code error;
-  static_cast<void>(fs::current_path(error));
+  const fs::path here = fs::current_path(error);
+  if (!error) fs::current_path(here, error);  // as mpirun enters it
   if (error) {
     throw Error(Category::resource,
                 "the current folder cannot be used (" + error.message() + "): change to another one");
@@ -142,6 +147,8 @@ class Run {
   /// Whether mpirun is to be silent about failures. For restarts, it names a rank that was killed.
   bool is_silent() const { return arguments_.restarts.maximum == 0; }
   bool can_come_from_lockstep(int status) const;
+  bool is_training() const;
+  bool prints_samples() const;
   std::vector<std::string> command_of_attempt() const;
   Job make_job(const std::string& secret) const;
   Attempt next_attempt() const;
@@ -348,11 +355,11 @@ int Run::check() {
   }
   const std::optional<HostReport> report = ask_hosts(questions(true), arguments_.mpirun);
   if (!report) return 128 + signals_.take().front();
-  std::fputs(report->table().c_str(), stdout);
+  print_report(report->table());
   if (const HostProblem* const problem = report->worst()) {
     throw Error(*problem->status, problem->sentence());
   }
-  std::puts("all hosts can take part");
+  print_report("all hosts can take part\n");
   return 0;
 }
 
@@ -386,7 +393,7 @@ void Run::attempt() {
     err.start();
     status = watch(guardian, reports, {&out, &err});
     crashed = guardian.crashed();
-    lost_output_ = lost_output_ || (out.failure() != 0 && out.failure() != EPIPE);
+    lost_output_ = lost_output_ || (out.failure() != 0 && !is_unread(out.failure()));
     guardian_ = nullptr;
   }
   Attempt attempt = reports.attempt();
@@ -463,19 +470,34 @@ bool Run::can_come_from_lockstep(int status) const {
   return status == 0 || (status == 1 && arguments_.subcommand() == "diff");
 }
 
-/// Returns the status of the job when all its processes have ended and their output is copied.
+/// Whether the results are in files, so that the command continues without stdout.
+bool Run::is_training() const {
+  return arguments_.subcommand() == "train" && !needs_one_rank(arguments_.command);
+}
+
+/// Whether the command prints while it computes, a line for each sample. Others print a report, of which a
+/// reader such as head may take a part.
+bool Run::prints_samples() const {
+  const std::vector<std::string>& words = arguments_.command;
+  const bool is_order = std::find(words.begin(), words.end(), "order") != words.end();
+  return arguments_.subcommand() == "predict" || (arguments_.subcommand() == "data" && is_order);
+}
+
+/// Returns the status of the job when all its processes have ended and their output is copied. Throws
+/// Error(resource) if the output of a command other than a training cannot be written.
 int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<const Relay*>& relays) {
-  // predict has no other output than stdout, so it is ended when nobody reads that.
-  const bool needs_reader = arguments_.subcommand() == "predict";
   int result = 0;
   bool killed = false, warned = false;
   const auto check_output = [&](bool runs) {
     const int failure = relays.front()->failure();
     if (failure == 0) return;
-    if (failure == EPIPE && needs_reader) {
-      if (runs) stop_.on_signal(SIGPIPE, Clock::now());  // as without lockstep-run
-    } else if (!std::exchange(warned, true)) {
-      say(std::string("warning: stdout: ") + std::strerror(failure) + "; the run continues without it");
+    const std::string reason = std::string("stdout: ") + std::strerror(failure);
+    if (is_training()) {
+      if (!std::exchange(warned, true)) say("warning: " + reason + "; the run continues without it");
+    } else if (failure != EPIPE) {
+      throw Error(Category::resource, reason);
+    } else if (runs && prints_samples()) {
+      stop_.on_signal(SIGPIPE, Clock::now());  // as without lockstep-run
     }
   };
   std::vector<pollfd> events = {{signals_.descriptor(), POLLIN, 0}, {guardian.descriptor(), POLLIN, 0}};

@@ -1,20 +1,14 @@
-#include <fcntl.h>
-
 #include <cstdio>
 #include <exception>
 #include <span>
+#include <string>
 
+#include "cli/output.h"
+#include "core/process/process.h"
 #include "core/version.h"
 #include "lockstep/error.h"
 #include "supervisor/arguments.h"
 #include "supervisor/launcher.h"
-
-/// Gives /dev/null to standard streams that are closed, as another file would get their numbers.
-static void open_standard_streams() {
-  for (int stream = 0; stream < 3; ++stream) {
-    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", O_RDWR) != stream) return;
-  }
-}
 
 int main(int argc, char** argv) {
   using namespace lockstep;
@@ -23,12 +17,16 @@ int main(int argc, char** argv) {
     const launcher::Arguments arguments =
         launcher::parse_arguments(std::span<const char* const>(argv + 1, argv + argc));
     if (arguments.version) {
-      std::printf("lockstep-run %s\nrevision  %s\n", version(), revision());
+      print_report(std::string("lockstep-run ") + version() + "\nrevision  " + revision() + "\n");
       return 0;
     }
-    if (arguments.help || (arguments.command.empty() && !arguments.check)) {
-      std::fputs(launcher::help().c_str(), arguments.help ? stdout : stderr);
-      return arguments.help ? 0 : static_cast<int>(Category::usage);
+    if (arguments.help) {
+      print_report(launcher::help());
+      return 0;
+    }
+    if (arguments.command.empty() && !arguments.check) {
+      std::fputs(launcher::help().c_str(), stderr);
+      return static_cast<int>(Category::usage);
     }
     return launcher::launch(arguments);
   } catch (const Error& error) {

@@ -79,6 +79,7 @@ int dispatch(std::span<char* const> words) {
 int main(int argc, char** argv) {
   const std::span<char* const> all(argv, static_cast<std::size_t>(argc));
   const auto words = all.subspan(std::min<std::size_t>(all.size(), 1));
+  lockstep::open_standard_streams();
   try {
     const int status = lockstep::dispatch(words);
     if (status == 0) lockstep::flush_output();

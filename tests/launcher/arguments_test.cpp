@@ -56,6 +56,7 @@ TEST(Arguments, HelpNeedsOneRank) {
   EXPECT_TRUE(needs_one_rank({"train", "--lr", "1", "--help"}));
   EXPECT_TRUE(needs_one_rank({"diff", "a", "b"}));
   EXPECT_FALSE(needs_one_rank({"train", "--lr", "1"}));
+  EXPECT_FALSE(needs_one_rank({"predict", "run", "--", "-h"}));
   EXPECT_FALSE(needs_one_rank({}));
 }
 

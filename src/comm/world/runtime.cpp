@@ -20,6 +20,7 @@ namespace lockstep {
 namespace {
 
 Launch prepare_launch() {
+  open_standard_streams();  // a pipe of MPI would get the number of a closed one
   Launch launch = read_launch();
   set_start_options(launch);
   if (mpi_library().starts_with("Open MPI")) {

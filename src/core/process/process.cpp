@@ -76,6 +76,12 @@ ProcessId own_process() {
   return {process, status ? status->start : 0, known ? space.st_ino : 0};
 }
 
+void open_standard_streams() {
+  for (int stream = 0; stream < 3; ++stream) {
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != stream) return;
+  }
+}
+
 std::string host_name() {
   char name[256] = "";
   return gethostname(name, sizeof name - 1) == 0 ? name : "";

@@ -23,6 +23,10 @@ struct ProcessId {
 
 ProcessId own_process();
 
+/// Opens /dev/null for each standard stream of this process that is closed, as another file or pipe would get
+/// its number. Writing to stdout or stderr then still fails, with EBADF.
+void open_standard_streams();
+
 /// Name of this host; empty: unknown.
 std::string host_name();
 

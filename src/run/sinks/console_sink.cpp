@@ -24,7 +24,7 @@ std::string epoch_line(const EpochReport& event, SampleKind kind) {
   };
   return fmt::format("epoch {}/{}", event.epoch, event.epochs) + part("train", event.train) +
          (event.validation ? part("val", *event.validation) : "") + part("test", event.test) +
-         fmt::format("  {:.2f} s  {:.0f} {}", event.seconds, event.images_per_second(), speed_unit(kind));
+         fmt::format("  {:.2f} s  {:.0f} {}", event.seconds, event.images_per_second, speed_unit(kind));
 }
 
 std::string end_line(const EndReport& event) {
@@ -42,7 +42,7 @@ void ConsoleSink::on_event(const RunEvent& event) {
 /// Handles a write that has failed, for the reason in errno.
 void ConsoleSink::fail() {
   const std::string reason = fmt::format("stdout: {}", std::strerror(errno));
-  if (errno != EPIPE) throw Error(Category::resource, reason);
+  if (errno != EPIPE && errno != EBADF) throw Error(Category::resource, reason);
   closed_ = true;
   print_warning(reason + "; the run continues without it");
 }

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace lockstep {
 namespace {
 
@@ -48,6 +50,22 @@ TEST(Process, ParentStateAndPendingSignals) {
   ASSERT_EQ(kill(number, SIGTERM), 0);
   EXPECT_EQ(pending_signals_of(id.number), 1U << (SIGTERM - 1));
   EXPECT_GE(processor_time_of(getpid()).used, 0.0);
+}
+
+TEST(Process, ClosedStandardStreamsGiveAndTakeNothing) {
+  const pid_t child = fork();
+  if (child == 0) {
+    close(STDIN_FILENO);
+    close(STDERR_FILENO);
+    open_standard_streams();
+    char byte = 0;
+    const bool gives_nothing = read(STDIN_FILENO, &byte, 1) == 0;
+    const bool takes_nothing = write(STDERR_FILENO, &byte, 1) < 0 && errno == EBADF;
+    _exit(gives_nothing && takes_nothing ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Process, ExitStatusIsThatOfAShell) {
