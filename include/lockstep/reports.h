@@ -143,7 +143,7 @@ struct Metric {
   /// Whether the report of an epoch has it for a part: "train", "validation" or "test".
   bool is_reported(std::string_view part) const { return in_epochs && (of_steps || part != "train"); }
 };
-/// Metrics of a task, in order; the first is the loss.
+/// Metrics of a task, in order; the first is the loss, the second the score.
 std::span<const Metric> metrics_of(Task task);
 /// The metric by which epochs are compared; higher is better.
 const Metric& score_of(Task task);
@@ -158,7 +158,8 @@ struct EpochReport {
   std::optional<Evaluation> validation = {};  ///< none without a validation set
   std::uint64_t steps = 0;                    ///< number of this epoch's steps
   std::uint64_t skipped_steps = 0;            ///< steps that OnNan::skip or OnNan::rollback left out
-  double seconds = 0.0;                       ///< training only
+  double seconds = 0.0;                       ///< of its steps: without evaluation, reports and checkpoints
+  double images_per_second = 0.0;             ///< samples / seconds; 0 if all steps were left out
   /// Time for reading samples, summed over this rank's executors; CUDA: time waiting for samples.
   double load_seconds = 0.0;
   double load_share = 0.0;       ///< load_seconds as a share of the executors' working time
@@ -166,10 +167,6 @@ struct EpochReport {
   bool best = false;             ///< whether judged().score() is the highest so far; needs a step that counts
   std::string digest{};          ///< of the parameters, as Trainer::digest returns it
 
-  /// 0 if all steps were left out, which may have taken no time.
-  double images_per_second() const {
-    return train.samples > 0 ? static_cast<double>(train.samples) / seconds : 0.0;
-  }
   /// Evaluation by which epochs are compared.
   const Evaluation& judged() const { return validation ? *validation : test; }
 };
@@ -202,19 +199,16 @@ void visit(R& report, Visitor&& field) {
   });
   std::optional<std::uint64_t> validation_left_out;
   if (report.validation) validation_left_out = report.validation->skipped;
-  double images_per_second = report.images_per_second();
   field("validation_left_out", validation_left_out, Presence::unless_default);
   field("train_left_out", report.train.skipped, Presence::added);
   field("test_left_out", report.test.skipped, Presence::added);
   field("skipped_steps", report.skipped_steps, Presence::unless_default);
-  field("images_per_second", images_per_second, Presence::required);
+  field("images_per_second", report.images_per_second, Presence::required);
   field("seconds", report.seconds, Presence::required);
   field("digest", report.digest, Presence::unless_default);
   if constexpr (!std::is_const_v<R>) {
     validation.skipped = validation_left_out.value_or(0);
     if (validated) report.validation = validation;
-    const double samples = images_per_second * report.seconds;
-    if (std::isfinite(samples)) report.train.samples = static_cast<std::uint64_t>(std::llround(samples));
   }
 }
 

@@ -119,7 +119,8 @@ void visit(O& options, Visitor&& field) {
         {.name = "drop-last", .help = "skip the last batch of an epoch if it is smaller than the others"});
   field(label_smoothing,
         {.name = "smoothing",
-         .help = "label smoothing: share of each target that is spread evenly over all classes",
+         .help = "label smoothing: share of each target that is spread evenly over all classes, in training "
+                 "only: the training loss contains it, validation and test losses do not",
          .range = {.below = 1},
          .needs = {{"task", {"classification"}}}});
   field(on_nan, {.name = "on-nan",

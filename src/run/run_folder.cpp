@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/as_text.h"
+#include "core/command_line.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file.h"
 #include "core/files/file_system.h"
@@ -92,18 +93,18 @@ RunSurvey RunFolder::survey() const {
 void RunFolder::check_unused() const {
   const RunSurvey found = survey();
   if (!found.used && found.checkpoints.empty()) return check_manifests(checkpoints());
-  const std::string advice =
-      found.checkpoints.empty()
-          ? fmt::format("it has no checkpoint yet: begin it again with --run-dir {} --resume auto",
-                        path_.string())
-          : fmt::format("continue it with --resume {}", path_.string());
+  const std::string resume = shell_line({"--resume", path_.string()});
+  const std::string advice = found.checkpoints.empty()
+                                 ? "it has no checkpoint yet: begin it again with " +
+                                       shell_line({"--run-dir", path_.string(), "--resume", "auto"})
+                                 : "continue it with " + resume;
   throw Error(Category::usage,
               found.used
                   ? fmt::format("{} already holds a run (metrics.jsonl); {}, or choose another directory",
                                 path_.string(), advice)
-                  : fmt::format("{0} already holds checkpoints, which a new run would mix with its own; "
-                                "continue from them with --resume {0}, or choose another directory",
-                                path_.string()),
+                  : fmt::format("{} already holds checkpoints, which a new run would mix with its own; "
+                                "continue from them with {}, or choose another directory",
+                                path_.string(), resume),
               "run-dir");
 }
 

@@ -27,7 +27,7 @@ struct EpochTotals {
   LossSums sums;
   std::uint64_t skipped = 0;        ///< samples that could not be read
   std::uint64_t skipped_steps = 0;  ///< steps left out by OnNan; not in the other sums
-  double seconds = 0.0;             ///< time on this rank
+  double seconds = 0.0;             ///< time of the steps on this rank
 };
 
 /// Progress of a run at a step boundary. Epoch and position in the epoch follow from `step`.

@@ -36,7 +36,8 @@ void write_run(const RunFolder& run) {
                                 .epochs = 2,
                                 .train = {.samples = 1024, .loss = 0.5, .accuracy = 0.75},
                                 .test = {.loss = 0.625, .accuracy = 0.8125},
-                                .seconds = 0.04});
+                                .seconds = 0.04,
+                                .images_per_second = 25600});
     }
   }
   sink.on_event(EndReport{.digest = "xxh3:0123", .note = "<ring>"});
@@ -130,6 +131,37 @@ TEST(HtmlReport, HoldsCurvesAndTablesOfTheValidationSetWhereThereIsOne) {
   const std::string validated = html_report(record);
   EXPECT_TRUE(holds(validated, "<th>validation accuracy</th>"));
   EXPECT_TRUE(holds(validated, "<td>0.6250</td><td>0.8125</td><td>0.5625</td><td>0.8375</td>"));
+  EXPECT_TRUE(holds(validated, "<th>img/s</th>"));
+  record.environment = {{"samples", "row"}};
+  EXPECT_TRUE(holds(html_report(record), "<th>rows/s</th>"));
+}
+
+/// A single step is drawn as a dot, whose title has its place on the axis.
+TEST(HtmlReport, StepsAndEpochsHaveTheirPlacesOnOneAxis) {
+  RunRecord record;
+  record.steps = {StepReport{.epoch = 1, .step = 130, .samples = 10, .loss = 0.5, .seconds = 0.25}};
+  const std::string by_steps = html_report(record);
+  EXPECT_TRUE(holds(by_steps, "<title>step 130: 0.5</title>"));
+  EXPECT_FALSE(holds(by_steps, ">epoch</text>"));
+  record.environment = {{"steps_per_epoch", "195"}};
+  const std::string by_epochs = html_report(record);
+  EXPECT_TRUE(holds(by_epochs, "<title>step 0.666667: 0.5</title>"));
+  EXPECT_TRUE(holds(by_epochs, ">epoch</text>"));
+
+  record.options = {{"max-steps", "260"}};  // in the second epoch
+  record.steps = {StepReport{.epoch = 2, .step = 200, .samples = 10, .loss = 0.5, .seconds = 0.25}};
+  record.epochs = {EpochReport{.epoch = 1, .train = {.loss = 0.5}, .test = {}},
+                   EpochReport{.epoch = 2, .train = {.loss = 0.25}, .test = {}}};
+  const std::string cut = html_report(record);
+  for (const char* title : {"step 1.02564: 0.5", "train 1: 0.5", "train 1.33333: 0.25"}) {
+    EXPECT_TRUE(holds(cut, fmt::format("<title>{}</title>", title))) << title;
+  }
+
+  record.environment.clear();
+  record.steps.front().epoch = 3;  // not completed, so that the number of steps of an epoch is unknown
+  const std::string without_steps = html_report(record);
+  EXPECT_TRUE(holds(without_steps, "<title>train 2: 0.25</title>"));
+  EXPECT_FALSE(holds(without_steps, "<title>step "));
 }
 
 TEST(HtmlReport, EmptyRun) {
@@ -155,6 +187,11 @@ TEST(Chart, PointsThatAreNotFiniteInterruptTheLine) {
   EXPECT_EQ(std::count(text.begin(), text.end(), 'M'), 2 + std::count(text.begin(), text.end(), 'H') + 1);
   EXPECT_FALSE(holds(text, "nan"));
   EXPECT_EQ(line_through({{0, NAN}}), "");
+}
+
+TEST(Chart, ASinglePointIsADot) {
+  EXPECT_TRUE(holds(line_through({{1, 5}}), "<circle"));
+  EXPECT_FALSE(holds(line_through({{1, 5}, {2, 5}}), "<circle"));
 }
 
 TEST(Chart, NumbersOfTheAxes) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <type_traits>
+#include <variant>
 
 #include "core/message.h"
 #include "run/record_line.h"
@@ -33,7 +35,8 @@ const EpochReport epoch{.epoch = 3,
                         .epochs = 10,
                         .train = {.samples = 60000, .skipped = 37, .loss = 0.6412, .accuracy = 0.759},
                         .test = {.loss = 0.612, .accuracy = 0.7712},
-                        .seconds = 2.31};
+                        .seconds = 2.31,
+                        .images_per_second = 60000 / 2.31};
 const EndReport end{.digest = "xxh3:00112233445566778899aabbccddeeff"};
 
 /// Text that `work` writes to a stream.
@@ -114,7 +117,7 @@ TEST(Metrics, OfAnEpochWhoseStepsWereAllLeftOut) {
   EpochReport report = epoch;
   report.train = {};
   report.train.loss = report.train.accuracy = NAN;
-  report.seconds = 0.0;
+  report.seconds = report.images_per_second = 0.0;
   EXPECT_EQ(epoch_line(report),
             "epoch 3/10  train loss -  train acc -  test loss 0.6120  test acc 0.7712  0.00 s  0 img/s");
   const auto json = nlohmann::json::parse(line_of(report));
@@ -257,6 +260,40 @@ TEST(Metrics, ExactLines) {
             "\n");
   EXPECT_EQ(line_of(end), R"({"event":"end","digest":"xxh3:00112233445566778899aabbccddeeff"})"
                           "\n");
+}
+
+/// 300 samples in 1.12449507 s, the time in the line, would be 266.786408 img/s.
+TEST(Metrics, HaveTheSameDigitsAfterReading) {
+  EpochReport report = epoch;
+  report.seconds = 1.124495070327804;
+  report.images_per_second = 300 / report.seconds;
+  const std::string line = line_of(report);
+  test::expect_holds(line, R"("images_per_second":266.786407,"seconds":1.12449507)");
+  EXPECT_EQ(line_of(RecordLine(line).event().value()), line);
+}
+
+/// Looks for the names of an event and its fields in docs/json.md.
+template <class Report>
+void expect_documented(const Report& report) {
+  const std::string page = contents(LOCKSTEP_TEST_DATA "/../docs/json.md");
+  const std::size_t begin = page.find("\n## metrics.jsonl\n"), end_of_part = page.find("\n## ", begin + 1);
+  const std::string part = page.substr(begin, end_of_part - begin);
+  EXPECT_TRUE(test::holds(part, fmt::format("`{}`", Report::event))) << Report::event;
+  visit(report, [&](const char* name, const auto& /*value*/, Presence /*presence*/) {
+    EXPECT_TRUE(test::holds(part, fmt::format("`{}`", name))) << Report::event << ": " << name;
+  });
+}
+
+TEST(Metrics, AreDocumented) {
+  []<class... Reports>(std::type_identity<std::variant<Reports...>> /*events*/) {
+    (expect_documented(Reports()), ...);
+  }(std::type_identity<RunEvent>());
+  for (const Task task : {Task::regression, Task::multilabel}) {
+    EpochReport report = epoch;
+    report.train.task = report.test.task = task;
+    expect_documented(report);
+  }
+  expect_documented(NotFiniteReport{.handling = OnNan::rollback});
 }
 
 TEST(Metrics, StepsThatAreNotFinite) {

@@ -47,9 +47,10 @@ TEST(Summary, HasTheNumbersOfAStep) {
 
 TEST(Summary, HasTheNumbersOfAnEpoch) {
   const EpochReport epoch{.epoch = 3,
-                          .train = {.samples = 100, .loss = 0.5, .accuracy = 0.75},
+                          .train = {.loss = 0.5, .accuracy = 0.75},
                           .test = {.loss = 0.25, .accuracy = 0.875},
                           .seconds = 4.0,
+                          .images_per_second = 25.0,
                           .digest = "xxh3:01"};
   EXPECT_EQ(summary_of(epoch).step, 3);
   EXPECT_EQ(values_of(summary_of(epoch)),

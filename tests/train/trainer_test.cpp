@@ -105,6 +105,17 @@ TEST(Trainer, ChangingSharesChangeNoBits) {
   }
 }
 
+TEST(Trainer, TheTimeOfAnEpochIsThatOfItsSteps) {
+  const FinishedRun run = train(options());
+  ASSERT_EQ(run.epochs.size(), 2U);
+  for (const EpochReport& epoch : run.epochs) {
+    double seconds = 0.0;
+    for (const StepReport& step : run.steps) seconds += step.epoch == epoch.epoch ? step.seconds : 0.0;
+    EXPECT_NEAR(epoch.seconds, seconds, 1e-9);
+    EXPECT_EQ(epoch.images_per_second, 300 / epoch.seconds);
+  }
+}
+
 TEST(Trainer, MaxStepsEndsInsideAnEpoch) {
   TrainerOptions chosen = options();
   chosen.max_steps = 7;  // five steps an epoch

@@ -288,6 +288,7 @@ void print_start(const World& world, const TrainOptions& options, const RunPlace
     print_message(frozen_text(network, options.training.optimizer.freeze));
     print_place(options, place, trainer);
   }
+  if (trainer.done()) return;
   if (trainer.step() == 0) {
     print_warning(few_steps_warning(options, data.train->size(), trainer.steps_per_epoch()));
     print_warning(slow_average_warning(options, trainer.steps_per_epoch()));

@@ -33,8 +33,9 @@ std::string slow_average_warning(const TrainOptions& options, std::uint64_t step
 /// run may be resumed, would give them one: they are no errors.
 std::vector<std::string> no_effect_warnings(const TrainOptions& options);
 
-/// Prints recipe, model, ranks with their hosts, data, frozen parameters and run directory, and warnings
-/// about data and options that make the run slow, short or its evaluation too optimistic, or have no effect.
+/// Prints recipe, model, ranks with their hosts, data, frozen parameters and run directory, and, if there is
+/// something to do, warnings about data and options that make the run slow, short or its evaluation too
+/// optimistic, or have no effect.
 void print_start(const World& world, const TrainOptions& options, const RunPlace& place,
                  const DatasetPair& data, const Network& network, const Trainer& trainer,
                  const std::vector<RankGroup>& map);

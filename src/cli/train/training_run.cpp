@@ -228,6 +228,7 @@ std::string TrainingRun::environment_text(Environment environment) const {
   environment.threads = trainer_.threads();
   environment.more = {{"host_count", std::to_string(world_.hosts())},
                       {"micro_batches", std::to_string(trainer_.micro_batches())},
+                      {"steps_per_epoch", std::to_string(trainer_.steps_per_epoch())},
                       {"exchange", trainer_.transport()},
                       {"device", name_of(trainer_.device())},
                       {"dtype", name_of(options_.training.execution.dtype)},

@@ -88,7 +88,7 @@ std::string line(const ChartSeries& series, const Scale& scale) {
     }
     path += fmt::format("{}{:.1f} {:.1f}", drawing ? 'L' : 'M', scale.x(point.x), scale.y(point.y));
     drawing = true;
-    if (series.markers) {
+    if (series.markers || series.points.size() == 1) {  // one point makes no line
       dots +=
           fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3"><title>{} {:.6g}: {:.6g}</title></circle>)",
                       scale.x(point.x), scale.y(point.y), escape_html(series.label), point.x, point.y);

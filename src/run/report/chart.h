@@ -15,7 +15,7 @@ struct ChartSeries {
   std::string label;
   std::string style;
   std::vector<ChartPoint> points;
-  bool markers = false;  ///< a dot on each point, whose values show under the pointer
+  bool markers = false;  ///< a dot on each point, as on a single one, whose values show under the pointer
 };
 
 struct Chart {

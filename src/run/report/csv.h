@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <string>
@@ -40,11 +41,12 @@ std::string csv_value(const Value& value) {
 }
 
 /// CSV file of events: a header with the names of the fields that the line of any of them has, and a line per
-/// event, with an empty cell for a field that its line has not.
+/// event, with an empty cell for a field that its line has not. Without events: the header of fields that
+/// every line has.
 template <class Report>
 std::string csv(const std::vector<Report>& reports) {
   std::string text;
-  const Names columns = columns_of(reports);
+  const Names columns = reports.empty() ? columns_of(std::vector<Report>(1)) : columns_of(reports);
   for (const std::string& column : columns) text.append(text.empty() ? "" : ",").append(column);
   text += "\n";
   for (const Report& report : reports) {

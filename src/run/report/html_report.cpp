@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <cstdlib>
 #include <string_view>
 
+#include "run/facts.h"
 #include "run/report/chart.h"
 #include "run/report/event_numbers.h"
 
@@ -34,19 +36,28 @@ svg path { fill: none; stroke-width: 2; stroke-linejoin: round; } svg .grid { st
 .train path { stroke: var(--train); } .train circle { fill: var(--train); }
 .validation path { stroke: var(--validation); } .validation circle { fill: var(--validation); }
 .test path { stroke: var(--test); } .test circle { fill: var(--test); }
-.step path { stroke: var(--faint); stroke-width: 1.5; }
+.step path { stroke: var(--faint); stroke-width: 1.5; } .step circle { fill: var(--faint); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .75rem; border-bottom: 1px solid var(--line); text-align: right; }
 th { color: var(--soft); font-weight: 500; }
-.facts th, .facts td { text-align: left; vertical-align: top; overflow-wrap: anywhere; }
+.facts th, .facts td { text-align: left; vertical-align: top; }
+.facts th { white-space: nowrap; } .facts td { overflow-wrap: anywhere; }
 .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 0 2rem; }
 </style>
 )";
 
-/// Steps per epoch, from the last recorded step of the completed epochs; 0: unknown.
+/// Number in the fact `name`; 0: there is no such fact.
+double number_in_fact(const Facts& facts, const std::string& name) {
+  const std::string* const text = find_fact(facts, name);
+  return text == nullptr ? 0.0 : std::strtod(text->c_str(), nullptr);
+}
+
+/// Steps of a whole epoch. Records of earlier versions do not say it: the last recorded step of their
+/// completed epochs is exact if every step is recorded. 0: unknown.
 double steps_per_epoch(const RunRecord& record) {
-  double result = 0.0;
+  double result = number_in_fact(record.environment, "steps_per_epoch");
+  if (result > 0.0) return result;
   for (const StepReport& step : record.steps) {
     const bool completed = !record.epochs.empty() && step.epoch <= record.epochs.back().epoch;
     if (completed) result = std::max(result, static_cast<double>(step.step) / step.epoch);
@@ -54,36 +65,52 @@ double steps_per_epoch(const RunRecord& record) {
   return result;
 }
 
-template <typename Value>
-std::vector<ChartPoint> step_points(const RunRecord& record, Value value) {
-  const double per_epoch = steps_per_epoch(record);
-  std::vector<ChartPoint> points;
-  for (const StepReport& step : record.steps) {
-    const auto number = static_cast<double>(step.step);
-    points.push_back({per_epoch > 0.0 ? number / per_epoch : number, value(step)});
-  }
-  return thin_out(points, points_of_a_curve);
-}
+/// The x axis of all charts: epochs or, if none is recorded and their number of steps is unknown, steps.
+class RunAxis {
+ public:
+  explicit RunAxis(const RunRecord& record)
+      : per_epoch_(steps_per_epoch(record)),
+        max_steps_(number_in_fact(record.options, "max-steps")),
+        counts_steps_(per_epoch_ == 0.0 && record.epochs.empty()) {}
 
-template <typename Value>
-std::vector<ChartPoint> epoch_points(const RunRecord& record, Value value) {
-  std::vector<ChartPoint> points;
-  for (const EpochReport& epoch : record.epochs) {
-    points.push_back({static_cast<double>(epoch.epoch), value(epoch)});
+  const char* label() const { return counts_steps_ ? "step" : "epoch"; }
+  /// NaN, which is not drawn, if the place of a step among the epochs is unknown.
+  double position(const StepReport& step) const {
+    const auto number = static_cast<double>(step.step);
+    if (counts_steps_) return number;
+    return per_epoch_ > 0.0 ? number / per_epoch_ : NAN;
   }
+  /// End of an epoch, which --max-steps may cut.
+  double position(const EpochReport& epoch) const {
+    const bool limited = per_epoch_ > 0.0 && max_steps_ > 0.0;
+    return limited ? std::min<double>(epoch.epoch, max_steps_ / per_epoch_) : epoch.epoch;
+  }
+
+ private:
+  double per_epoch_;
+  double max_steps_;  ///< 0: no limit
+  bool counts_steps_;
+};
+
+template <class Report, class Value>
+std::vector<ChartPoint> points_of(const std::vector<Report>& reports, const RunAxis& axis,
+                                  const Value& value) {
+  std::vector<ChartPoint> points;
+  for (const Report& report : reports) points.push_back({axis.position(report), value(report)});
   return points;
 }
 
 std::string charts(const RunRecord& record) {
-  const std::string x_label = record.epochs.empty() ? "step" : "epoch";
+  const RunAxis axis(record);
+  const std::string x_label = axis.label();
   const auto field = [](const std::string& name) {
     return [name](const auto& report) { return number_in(report, name); };
   };
   const auto steps = [&](const char* style, auto value) {
-    return ChartSeries{"step", style, step_points(record, value)};
+    return ChartSeries{"step", style, thin_out(points_of(record.steps, axis, value), points_of_a_curve)};
   };
   const auto epochs = [&](const char* label, const std::string& name, const char* style) {
-    return ChartSeries{label, style, epoch_points(record, field(name)), true};
+    return ChartSeries{label, style, points_of(record.epochs, axis, field(name)), true};
   };
   const Task task = record.epochs.empty() ? Task::classification : record.epochs.front().test.task;
   std::vector<Chart> all;
@@ -124,17 +151,19 @@ std::string cell(const Value& value) {
   }
 }
 
-/// A row for each event, and a column for each field that the line of any of them has.
-template <class Report>
-std::string event_table(const char* title, const std::vector<Report>& reports) {
-  if (reports.empty()) return {};
-  const Names columns = columns_of(reports);
-  std::string text = fmt::format("<h2>{}</h2>\n<div class=\"scroll\"><table>\n<tr>", title);
-  for (const std::string& column : columns) text += fmt::format("<th>{}</th>", words(column));
+/// A row for each epoch, and a column for each field that the line of any of them has.
+std::string epochs_table(const RunRecord& record) {
+  if (record.epochs.empty()) return {};
+  const Names columns = columns_of(record.epochs);
+  std::string text = "<h2>Epochs</h2>\n<div class=\"scroll\"><table>\n<tr>";
+  for (const std::string& column : columns) {
+    text += fmt::format("<th>{}</th>",
+                        column == "images_per_second" ? speed_unit(samples_of(record)) : words(column));
+  }
   text += "</tr>\n";
-  for (const Report& report : reports) {
+  for (const EpochReport& epoch : record.epochs) {
     text += "<tr>";
-    visit(report, [&](const char* name, const auto& value, Presence presence) {
+    visit(epoch, [&](const char* name, const auto& value, Presence presence) {
       if (std::ranges::find(columns, std::string_view(name)) == columns.end()) return;
       text += fmt::format("<td>{}</td>", has_field(value, presence) ? cell(value) : "-");
     });
@@ -169,9 +198,9 @@ std::string html_report(const RunRecord& record) {
              "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
              "<title>{0} - lockstep</title>\n{1}</head>\n<body>\n<h1>{0}</h1>\n",
              name, style_sheet) +
-         summary(record) + charts(record) + event_table("Epochs", record.epochs) +
-         "<div class=\"columns\">\n" + facts_table("Options", record.options) +
-         facts_table("Environment", record.environment) + "</div>\n</body>\n</html>\n";
+         summary(record) + charts(record) + epochs_table(record) + "<div class=\"columns\">\n" +
+         facts_table("Options", record.options) + facts_table("Environment", record.environment) +
+         "</div>\n</body>\n</html>\n";
 }
 
 }  // namespace lockstep

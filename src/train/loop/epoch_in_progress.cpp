@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include "comm/world/watch_of.h"
@@ -33,14 +32,12 @@ VisitSum sum_over_ranks(const Session& session, const VisitSum& own) {
 
 }  // namespace
 
-void EpochInProgress::start_clock() {
-  read_at_ = steady_seconds();
-  work_ = {};
-}
-
 void EpochInProgress::enter() {
   const std::uint64_t position = progress().step % parts_.run.epoch.steps;
-  if (position == 0) progress().epoch = {};
+  if (position == 0) {
+    progress().epoch = {};
+    work_ = {};
+  }
   if (position == 0 || !entry_) enter_at(progress().step);
 }
 
@@ -101,6 +98,7 @@ void EpochInProgress::store_contents() {
 
 void EpochInProgress::add(const StepTimes& times) {
   EpochTotals& totals = progress().epoch;
+  totals.seconds += times.total;
   totals.skipped += times.samples;
   for (const StepOutcome& outcome : parts_.steps.outcomes()) {
     totals.skipped -= outcome.samples;
@@ -110,11 +108,6 @@ void EpochInProgress::add(const StepTimes& times) {
     }
     totals.sums += outcome;
   }
-}
-
-void EpochInProgress::read_clock(const StepTimes& times) {
-  const double now = steady_seconds();
-  progress().epoch.seconds += now - std::exchange(read_at_, now);
   work_.by_part = times.by_part;
   work_.load += times.load;
   work_.total += working_seconds(times);
@@ -187,13 +180,16 @@ void EpochInProgress::check_contents() const {
 
 EpochReport EpochInProgress::report() const {
   const RunPosition position = parts_.position();
+  const Evaluation train = training();
+  const double seconds = progress().epoch.seconds;
   return {.epoch = position.epoch(),
           .epochs = parts_.run.options.epochs,
-          .train = training(),
+          .train = train,
           .test = {},
           .steps = progress().step - position.epoch_begin(),
           .skipped_steps = progress().epoch.skipped_steps,
-          .seconds = progress().epoch.seconds,
+          .seconds = seconds,
+          .images_per_second = train.samples > 0 ? static_cast<double>(train.samples) / seconds : 0.0,
           .load_seconds = work_.load,
           .load_share = work_.total > 0.0 ? work_.load / work_.total : 0.0,
           .load_is_waiting = !work_.by_part};

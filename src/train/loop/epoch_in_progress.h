@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/clock.h"
 #include "lockstep/reports.h"
 #include "lockstep/sampler.h"
 #include "train/loop/run_parts.h"
@@ -16,14 +15,10 @@ class EpochInProgress {
  public:
   explicit EpochInProgress(const RunParts& parts) : parts_(parts) {}
 
-  /// Measures times from now on, at first or after an evaluation.
-  void start_clock();
   /// To be called before the next steps are made.
   void enter();
-  /// Adds the outcomes of the last steps to the sums, except of those that are not finite.
+  /// Adds the times of the last steps, and their outcomes except those that are not finite.
   void add(const StepTimes& times);
-  /// Adds the time since the clock was started or read before. `times`: of the last steps.
-  void read_clock(const StepTimes& times);
   /// Leaves out the steps up to the first `to` ones of the run, if they are not made yet. Collective.
   void pass_over(std::uint64_t to);
   /// To be called if steps were abandoned or undone: their samples will be visited again.
@@ -36,7 +31,7 @@ class EpochInProgress {
   void check() const;
   /// Report on the epoch's steps, without evaluation.
   EpochReport report() const;
-  /// Time of one of the last steps, for which read_clock was called.
+  /// Time of one of the last steps.
   double step_seconds() const { return step_seconds_; }
 
  private:
@@ -69,9 +64,8 @@ class EpochInProgress {
 
   const RunParts& parts_;
   std::optional<Entry> entry_;
-  double read_at_ = steady_seconds();
   double step_seconds_ = 0.0;
-  StepTimes work_;  ///< since the clock was started: load, and total working time of this rank's executors
+  StepTimes work_;  ///< of the epoch: load, and total working time of this rank's executors
 };
 
 }  // namespace lockstep

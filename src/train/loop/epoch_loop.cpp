@@ -16,13 +16,11 @@ bool EpochLoop::run_epoch() {
   requests_.begin_epoch();
   const bool only_evaluates = position().evaluation_due();
   const std::uint64_t end = position().epoch_end();
-  epoch_.start_clock();
   epoch_.pass_over(std::min(end, progress_.pass_until));
   while (progress_.step < end) {
     const auto times = make_steps(std::min(end - progress_.step, steps_until_due()),
                                   requests_.rounds_of_step(), unless_stopped_);
     if (!times) return continues(requests_.carry_out(Request::stop));
-    epoch_.read_clock(*times);
     const Next next = act(progress_.step < end ? Boundary::within_epoch : Boundary::before_evaluation);
     if (next != Next::step) return continues(next);
   }
