@@ -74,6 +74,10 @@ TEST(Majority, WarnsAfterTheFirstEpochAndTheWarmUp) {
   EXPECT_NE(majority_warning(epoch_with(3, 0.5), options, cats), "");
 }
 
+TEST(Majority, OfAllSamplesIsNoMeasure) {
+  EXPECT_EQ(majority_warning(epoch_with(2, 1.0), {}, {.name = "cat", .share = 1.0}), "");
+}
+
 TEST(Majority, IsPrintedOnce) {
   const TrainOptions options;
   DataWarnings warnings(options, {.name = "cat", .share = 0.5});

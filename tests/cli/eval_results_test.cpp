@@ -113,18 +113,18 @@ TEST(SamplePredictions, AreALinePerSample) {
             "\"photo, 3\",\"\"\"dog\"\"\",\"\"\"dog\"\"\",1\n");
 }
 
-TEST(SamplePredictions, NumbersAreInTheirUnit) {
+TEST(SamplePredictions, NumbersHaveTheirUnitAndAllDigits) {
   const TemporaryFolder folder;
   test::Synthetic dataset(2, {1, 4, 4}, 4);
   dataset.set_task(Task::regression);  // mean 10, deviation 2
   SamplePredictions predictions(dataset, {"price"}, folder / "out.csv");
-  const std::vector<float> outputs{0.75F, 5.0F};
+  const std::vector<float> outputs{0.75F + 0x1p-24F, 5.0F};
   const std::vector<UnreadableSample> unreadable{{.sample = 1, .reason = "damaged"}};
   predictions.add({.first = 0, .samples = 2, .values = outputs, .unreadable = unreadable});
   predictions.finish();
   EXPECT_EQ(predictions.calibration_error(), std::nullopt);
   EXPECT_EQ(contents(folder / "out.csv"),
-            fmt::format("sample,target,predicted\nsample 0,{:.4f},11.5000\nsample 1,{:.4f},\n",
+            fmt::format("sample,target,predicted\nsample 0,{},11.50000011920929\nsample 1,{},\n",
                         10.0 + 2.0 * static_cast<double>(dataset.targets(0)[0]),
                         10.0 + 2.0 * static_cast<double>(dataset.targets(1)[0])));
 }

@@ -45,8 +45,8 @@ class JsonResults : public testing::Test {
     lockstep(
         0,
         words("train --dataset synthetic --synthetic-shape 1x28x28 --samples 40 --classes 10 --model mlp:8 "
-              "--epochs 3 --device cpu --threads 1 --quiet --run-dir none --save-model {}",
-              path("model")));
+              "--epochs 3 --device cpu --threads 1 --quiet --run-dir {} --save-model {}",
+              path("trained"), path("model")));
     for (const std::string run : {"a", "b"}) {
       folder_.write(
           run + "/metrics.jsonl",
@@ -117,10 +117,11 @@ class JsonResults : public testing::Test {
           {"/shape/1", "samples of 1x(\\d+)x"},
           {"/load/images_per_s", "\nload +(\\d+) ", true}}},
         {"doctor",
-         with_data("--device cpu --self-test=false"),
+         with_data("--device cpu --self-test=false --validation-fraction 0.25"),
          {{"/findings/0/value", "lockstep +(.*)\n"},
           {"/findings/1/figures/ranks", "\nranks +(\\d+) on"},
-          {"/findings/3/figures/cores_per_rank", "\ncores +(\\d+) for"}}},
+          {"/findings/3/figures/cores_per_rank", "\ncores +(\\d+) for"},
+          {"/findings/9/figures/validation_samples", ", (\\d+) validation"}}},
         {.command = "doctor",
          .arguments = with_data("--device cuda"),
          .figures = {{"/findings/0/value", "lockstep +(.*)\n"}},
@@ -220,6 +221,7 @@ void add_names(const Json& value, std::set<std::string>& names) {
 TEST_F(JsonResults, AreOneDocumentWithTheFiguresOfTheText) {
   std::set<std::string> names;
   std::set<std::string> tried;
+  add_names(Json::parse(contents(path("trained/environment.json"))), names);
   for (const Case& one : cases()) {
     std::string all = one.command;
     for (const std::string& argument : one.arguments) all += " " + argument;

@@ -216,8 +216,8 @@ int bench_data(World& world, const BenchOptions& options) {
   results.load = measure<Loading>(world, options, *device, *source);
   printer.text(text_of("load", results.load));
   if (results.decode) {
-    printer.text(fmt::format("load reaches {:.0f} % of decode\n", 100.0 * results.load.images_per_s_per_core /
-                                                                      results.decode->images_per_s_per_core));
+    const double share = results.load.images_per_s_per_core / results.decode->images_per_s_per_core;
+    printer.text(fmt::format("per core, load reaches {:.0f} % of decode\n", 100.0 * share));
   }
   printer.finish(results);
   return 0;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -86,27 +87,32 @@ void visit(O& results, Visitor&& field) {
   field(limits, {.name = "limits"});
 }
 
-/// Sets the times to medians over steps (CUDA: over groups of steps). Omits parts that take no time or were
-/// not measured.
+/// Sets the times to medians over steps (CUDA: over groups of steps); those of the parts that all threads
+/// compute are means over the threads. Omits parts that take no time or were not measured.
 void set_times(StepResults& results, const std::vector<StepTimes>& times) {
-  const auto middle = [&](double StepTimes::*part) {
+  const auto middle = [&](auto seconds) {
     std::vector<double> values;
     std::ranges::transform(times, std::back_inserter(values),
-                           [&](const StepTimes& group) { return group.*part / group.steps; });
+                           [&](const StepTimes& group) { return std::invoke(seconds, group) / group.steps; });
     return median(values);
   };
   results.step_seconds = middle(&StepTimes::total);
-  const auto add = [&](const char* name, double StepTimes::*part, double share) {
-    const double seconds = middle(part) * share;
-    if (seconds != 0.0) results.parts.push_back({name, seconds, seconds / results.step_seconds});
+  const auto add = [&](const char* name, double seconds) {
+    if (seconds > 0.0) results.parts.push_back({name, seconds, seconds / results.step_seconds});
   };
-  const double executor_share = 1.0 / results.setting.threads;
-  add(times.front().by_part ? "load" : "waiting for samples", &StepTimes::load, executor_share);
-  add("forward", &StepTimes::forward, executor_share);
-  add("backward", &StepTimes::backward, executor_share);
-  add("fold", &StepTimes::fold, executor_share);
-  add("reduce", &StepTimes::reduce, 1.0);
-  add("update", &StepTimes::update, 1.0);
+  const double threads = results.setting.threads;
+  const auto other = [&](const StepTimes& group) {  // threads wait for each other, a step begins and ends
+    const double on_threads = group.load + group.forward + group.backward + group.fold;
+    return group.total - on_threads / threads - group.reduce - group.update;
+  };
+  const bool by_part = times.front().by_part;
+  add(by_part ? "load" : "waiting for samples", middle(&StepTimes::load) / threads);
+  add("forward", middle(&StepTimes::forward) / threads);
+  add("backward", middle(&StepTimes::backward) / threads);
+  add("fold", middle(&StepTimes::fold) / threads);
+  add("reduce", middle(&StepTimes::reduce));
+  add("update", middle(&StepTimes::update));
+  if (by_part) add("other", middle(other));
 }
 
 /// Seconds that are bound by each limit.

@@ -176,10 +176,16 @@ bool examine_cuda(const World& world, const Launched& launched, Findings& findin
 Finding describe_data(const World& world, const DoctorOptions& options) {
   try {
     const DatasetPair data = open_dataset(world, options.data);
-    return {.name = "data set",
-            .value = fmt::format("{}: {} training and {} test samples", options.data.name, data.train->size(),
-                                 data.test->size()),
-            .figures = {{"training_samples", data.train->size()}, {"test_samples", data.test->size()}}};
+    Finding finding{
+        .name = "data set",
+        .value = fmt::format("{}: {} training", options.data.name, data.train->size()),
+        .figures = {{"training_samples", data.train->size()}, {"test_samples", data.test->size()}}};
+    if (data.validation) {
+      finding.value += fmt::format(", {} validation", data.validation->size());
+      finding.figures["validation_samples"] = data.validation->size();
+    }
+    finding.value += fmt::format(" and {} test samples", data.test->size());
+    return finding;
   } catch (const Error& error) {  // the same on all ranks
     return {"data set", error.what(), State::missing,
             fmt::format("see docs/data.md; {} synthetic needs no files", flag_of(&DatasetOptions::name))};

@@ -27,7 +27,11 @@ inline const char* model_help() {
 template <OptionsOf<ModelOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   auto& [name] = options;
-  field(name, {.name = "model", .help = model_help(), .group = "Model", .check = check_model_name});
+  field(name, {.name = "model",
+               .help = model_help(),
+               .group = "Model",
+               .suggested = model_names,
+               .check = check_model_name});
 }
 
 }  // namespace lockstep

@@ -1,5 +1,7 @@
 #include "cli/model/sample_predictions.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 #include <string_view>
@@ -36,8 +38,8 @@ void SamplePredictions::add(const OutputBlock& block) {
 std::string SamplePredictions::cells(std::uint64_t sample, std::span<const float> outputs) {
   if (has_classes()) return class_cells(sample, outputs);
   const TargetScale scale = dataset_.target_scale();
-  const auto text = [&](float value) { return target_text(in_unit(value, scale), scale); };
-  return text(dataset_.targets(sample)[0]) + "," + (outputs.empty() ? "" : text(outputs[0]));
+  return fmt::format("{},{}", table_number(dataset_.targets(sample)[0], scale),
+                     outputs.empty() ? "" : fmt::format("{}", in_unit(outputs[0], scale)));
 }
 
 std::string SamplePredictions::class_cells(std::uint64_t sample, std::span<const float> outputs) {

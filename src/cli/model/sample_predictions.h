@@ -15,8 +15,8 @@ namespace lockstep {
 
 /// What the outputs of a network for each sample of a data set show: a CSV file of predictions, and the
 /// calibration error of a classifier. The columns of the file are sample, class, predicted and probability;
-/// of Task::regression: sample, target and predicted, in the unit of the number. Those after the second are
-/// empty for a sample that cannot be read, or whose outputs are not finite.
+/// of Task::regression: sample, target (table_number) and predicted (all digits), in the unit of the number.
+/// Those after the second are empty for a sample that cannot be read, or whose outputs are not finite.
 class SamplePredictions {
  public:
   /// `classes`: names of the network's outputs. `file`: replaced by finish; empty: no file is written. Throws

@@ -54,7 +54,8 @@ MajorityClass majority_class(const Dataset& dataset) {
 std::string majority_warning(const EpochReport& epoch, const TrainOptions& options,
                              const MajorityClass& majority) {
   const double rising = std::max(1.0, options.training.schedule.warmup_epochs);
-  if (majority.share == 0.0 || epoch.epoch <= rising || epoch.test.accuracy > majority.share) return {};
+  const bool can_be_better = majority.share > 0.0 && majority.share < 1.0;
+  if (!can_be_better || epoch.epoch <= rising || epoch.test.accuracy > majority.share) return {};
   return fmt::format(
       "epoch {}: test accuracy {:.4f} is no better than always answering '{}' ({:.4f}): try another {}, a "
       "smaller {} or more {}",

@@ -26,8 +26,8 @@ struct MajorityClass {
 MajorityClass majority_class(const Dataset& dataset);
 
 /// Warning that the model is no better on the test set than one that always answers with its largest class,
-/// `majority`, with advice; empty: it is better, or the learning rate still rises. The first epoch always
-/// counts as part of that.
+/// `majority`, with advice; empty: it is better, the test set has no other class, or the learning rate still
+/// rises. The first epoch always counts as part of that.
 std::string majority_warning(const EpochReport& epoch, const TrainOptions& options,
                              const MajorityClass& majority);
 
