@@ -17,7 +17,7 @@ template <class Options>
 constexpr auto name_and_prefix(const Options& options) {
   using Known = Traits<Options>;
   if constexpr (requires { Known::names; }) {
-    return Known::names[static_cast<std::size_t>(options.kind)];
+    return Known::names.at(static_cast<std::size_t>(options.kind));
   } else {
     return std::pair{Known::name, Known::prefix};
   }

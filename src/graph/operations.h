@@ -161,7 +161,7 @@ struct DefaultTraits {
 /// Description of an operation. `Options` is its struct in lockstep/network.h. Defines
 ///   name     in network files, tables and errors
 ///   prefix   of the numbered names of its layers
-///   names    instead of both: a pair for each value of options.kind
+///   names    instead of both: a pair for each value of options.kind, in their order
 ///   reads
 /// and overrides DefaultTraits where the operation differs.
 template <class Options>

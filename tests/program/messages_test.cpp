@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
+#include <string>
 
 #include "support/image_files.h"
 #include "support/run.h"
@@ -86,9 +88,13 @@ std::vector<Entry> read_entries() {
         last = read_outcome(text.substr(equals + 2), commands.back());
       } else if (line.starts_with("  = ")) {
         last = read_outcome(text, commands.back());
+      } else if (line.starts_with("  > ")) {
+        last = &commands.back().printed.emplace_back(text);
+      } else if (line.starts_with("  ! ")) {
+        last = &commands.back().absent.emplace_back(text);
       } else {
-        Words& texts = line.starts_with("  > ") ? commands.back().printed : commands.back().absent;
-        last = &texts.emplace_back(text);
+        throw std::runtime_error(std::string(file) + ":" + std::to_string(number) +
+                                 ": an unknown kind of row");
       }
     }
   }

@@ -8,7 +8,7 @@
 namespace lockstep {
 
 /// Use of a random number: word 0 of every counter, so that no two purposes share numbers. Values never
-/// change, as results of runs depend on them.
+/// change, as results of runs depend on them; 22 was that of a purpose which is gone.
 enum class Purpose : std::uint32_t {
   parameters = 1,  ///< initial weights
   order = 2,       ///< order of the samples in an epoch

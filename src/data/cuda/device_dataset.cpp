@@ -39,8 +39,12 @@ void copy_samples(Device& device, const Dataset& dataset, std::byte* to) {
 }  // namespace
 
 bool runs_on_device(const Dataset& dataset, const AugmentOptions& augment) {
-  return dataset.encoding() != Encoding::image_file && augment.randaugment.empty() &&
-         !augment.random_resized_crop;
+  AugmentOptions others = augment;  // those that gather_images() does not apply
+  others.crop_padding = 0;
+  others.hflip = 0.0;
+  others.cutout = 0;
+  others.mixup = 0.0;
+  return dataset.encoding() != Encoding::image_file && others == AugmentOptions{};
 }
 
 std::size_t DeviceDataset::bytes(const Dataset& dataset) {

@@ -32,9 +32,12 @@ ActivationKind kind_of(Activation::Kind kind) {
       return ActivationKind::relu6;
     case Activation::Kind::silu:
       return ActivationKind::silu;
-    default:
+    case Activation::Kind::gelu:
       return ActivationKind::gelu;
+    case Activation::Kind::relu:
+      break;
   }
+  return ActivationKind::relu;
 }
 
 template <class Element>

@@ -24,7 +24,7 @@ class CudaArenaUpdate final : public ArenaUpdate {
     memory_.averages = arenas.averages.data();
     memory_.average_take = static_cast<float>(1.0 - arenas.average_decay);
     memory_.first = options.first;
-    for (std::size_t i = 0; i < arenas.states.size(); ++i) memory_.states[i] = arenas.states[i].data();
+    for (std::size_t i = 0; i < arenas.states.size(); ++i) memory_.states.at(i) = arenas.states[i].data();
   }
 
   void apply(Stream& stream, const SumChunk& chunk, const Fold& fold) override {

@@ -15,6 +15,8 @@
 ///   cheap_coefficients                 whether each thread of a GPU computes the coefficients itself
 ///   update_states                      number of states that `update` gets, the first ones
 ///   update(coefficients, parameter, gradient, states)
+/// `gradient` is the sum over the samples, which the rule multiplies by Optimizer::Step::gradient_scale; in
+/// `update` of a layer-wise rule, it is what `prepare` wrote. States are zeros before the first step.
 /// A layer-wise rule (`layerwise`) also has prepare_states, prepare(coefficients, parameter, gradient,
 /// states) and trust_ratio(parameter_norm, gradient_norm, weight_decay), as Optimizer describes them.
 namespace lockstep {

@@ -62,8 +62,11 @@ void activate(ActivationKind kind, std::size_t count, const Element* input, Elem
       return forward<Relu6<VectorArithmetic>>(count, input, output);
     case ActivationKind::silu:
       return forward<Silu<VectorArithmetic>>(count, input, output);
-    default:
+    case ActivationKind::gelu:
       return forward<Gelu<VectorArithmetic>>(count, input, output);
+    case ActivationKind::none:
+    case ActivationKind::relu:  // has functions of its own, with masks
+      return;
   }
 }
 
@@ -75,8 +78,11 @@ void activate_backward(ActivationKind kind, std::size_t count, const Element* in
       return backward<Relu6<VectorArithmetic>>(count, input, grad_output, grad_input);
     case ActivationKind::silu:
       return backward<Silu<VectorArithmetic>>(count, input, grad_output, grad_input);
-    default:
+    case ActivationKind::gelu:
       return backward<Gelu<VectorArithmetic>>(count, input, grad_output, grad_input);
+    case ActivationKind::none:
+    case ActivationKind::relu:  // has functions of its own, with masks
+      return;
   }
 }
 
