@@ -58,7 +58,8 @@ struct Field {
   std::vector<Requirement> result_with = {};
   /// Possible texts; for a bool, those of true and false; null: any text. Enumerations have choices_of.
   Names (*choices)() = nullptr;
-  const char* unlisted = "";  ///< choice that --help does not list, for tests of this program
+  Names (*suggested)() = nullptr;  ///< some of the possible texts, which shells complete
+  const char* unlisted = "";       ///< choice that --help does not list, for tests of this program
   /// Conditions without which the option has no effect; a value other than the default is then refused.
   std::vector<Requirement> needs = {};
   /// "cpu" or "cuda": the only device on which the option has an effect; empty: both. It is accepted on the

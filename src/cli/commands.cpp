@@ -37,6 +37,15 @@ const Command* find_command(std::span<char* const> words) {
   return found;
 }
 
+bool is_option(const std::string& name) {
+  const auto is_same = [&](const CommandHelp::Option& option) {
+    return option.flag.substr(0, option.flag.find('=')) == "--" + name;
+  };
+  return std::ranges::any_of(commands(), [&](const Command& command) {
+    return std::ranges::any_of(command.describe().options, is_same);
+  });
+}
+
 int print_help(const std::string& text) {
   print_report(text);
   return 0;
@@ -49,7 +58,7 @@ namespace {
 void drop_other_weights(const World& world, OptionSet& set) {
   const std::string name = "rank-weights";
   const std::string text = set.value_of(name);
-  if (text.empty() || (!set.is_in_file(name) && seconds_before_this_start() == 0.0)) return;
+  if (text.empty() || (set.file_of(name).empty() && seconds_before_this_start() == 0.0)) return;
   const auto weights = static_cast<int>(split(text, ',').size());
   if (weights == world.size()) return;
   if (world.rank() == 0) {

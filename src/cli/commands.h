@@ -40,6 +40,9 @@ extern const Command train_command, eval_command, predict_command, bench_command
 /// the environment.
 std::vector<std::string> train_option_names();
 
+/// Whether some command has an option of this name. The others ignore its variable in the environment.
+bool is_option(const std::string& name);
+
 /// Implements Command::describe by the function that adds `Options` to an OptionSet.
 template <class Options, OptionSet (*set_of)(Options&)>
 CommandHelp describe() {
@@ -61,6 +64,7 @@ constexpr Command command_of_ranks(const char* name, const char* summary) {
     Options options;
     OptionSet set = set_of(options);
     set.ignore(train_option_names());
+    set.ignore_variables(is_option);
     return run_on_ranks(set, argc, argv, [&](World& world) { return body(world, options); });
   };
   return {name, summary, run, describe<Options, set_of>};
@@ -74,6 +78,7 @@ constexpr Command command_of_one_process(const char* name, const char* summary) 
     Options options;
     OptionSet set = set_of(options);
     set.ignore(train_option_names());
+    set.ignore_variables(is_option);
     if (!set.parse(argc, argv, environ)) return print_help(set.help());
     return set.explain([&] { return body(options); });
   };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/commands.h"
 #include "core/split.h"
@@ -27,14 +28,18 @@ OptionSet option_set(CompletionOptions& options) {
   return set;
 }
 
-/// Words that the first argument of a command can be; empty: any.
-Names actions_of(const CommandHelp& help) {
-  return help.arguments.empty() ? Names() : help.arguments.front().choices;
-}
+/// Options of `lockstep` without a command.
+constexpr const char* program_options = "--help --version --gpus";
 
-/// Flag without "=false", which --help shows for a switch that is on.
-std::string bare_flag(const CommandHelp::Option& option) {
-  return option.flag.substr(0, option.flag.find('='));
+/// Words that can follow a command: those that its first argument can be, and the second words of commands
+/// that begin with its name. Empty: any.
+Names next_words(const Command& command, const CommandHelp& help) {
+  Names words = help.arguments.empty() ? Names() : help.arguments.front().choices;
+  for (const Command& other : commands()) {
+    const std::vector<std::string> name = split(other.name, ' ');
+    if (name.size() == 2 && name.front() == command.name) words.push_back(name.back());
+  }
+  return words;
 }
 
 bool has_two_words(const Command& command) { return split(command.name, ' ').size() == 2; }
@@ -63,7 +68,7 @@ std::string bash_case(const Command& command) {
   std::string text = fmt::format("    '{}')\n      case $previous in\n", command.name);
   Names flags, with_value;
   for (const CommandHelp::Option& option : help.options) {
-    flags.push_back(bare_flag(option));
+    flags.push_back(option.flag);
     if (!option.choices.empty()) {
       text += fmt::format("        {}) candidates='{}' ;;\n", flags.back(), fmt::join(option.choices, " "));
     } else if (!option.placeholder.empty()) {
@@ -72,9 +77,9 @@ std::string bash_case(const Command& command) {
   }
   if (!with_value.empty())
     text += fmt::format("        {}) ;;  # a file or another text\n", fmt::join(with_value, "|"));
-  if (const Names actions = actions_of(help); !actions.empty()) {
+  if (const Names words = next_words(command, help); !words.empty()) {
     text += fmt::format("        {}) candidates='{}' ;;\n", split(command.name, ' ').back(),
-                        fmt::join(actions, " "));
+                        fmt::join(words, " "));
   }
   return text + fmt::format("        *) [[ $word == -* ]] && candidates='{}' ;;\n      esac ;;\n",
                             fmt::join(flags, " "));
@@ -101,7 +106,7 @@ std::string_view clause(std::string_view help) {
 }
 
 std::string zsh_option(const CommandHelp::Option& option) {
-  std::string text = fmt::format("'{}{}[{}]", bare_flag(option), option.placeholder.empty() ? "" : "=",
+  std::string text = fmt::format("'{}{}[{}]", option.flag, option.placeholder.empty() ? "" : "=",
                                  zsh_text(clause(option.help)));
   if (!option.placeholder.empty()) {
     text += fmt::format(":{}:{}", zsh_text(option.placeholder),
@@ -116,9 +121,9 @@ std::string zsh_case(const Command& command) {
   const CommandHelp help = command.describe();
   std::string text = fmt::format("    '{}')\n      _arguments", command.name);
   for (const CommandHelp::Option& option : help.options) text += " \\\n        " + zsh_option(option);
-  const Names actions = actions_of(help);
-  text += actions.empty() ? " \\\n        '*:file:_files'"
-                          : fmt::format(" \\\n        '1:what:({})'", fmt::join(actions, " "));
+  const Names words = next_words(command, help);
+  text += words.empty() ? " \\\n        '*:file:_files'"
+                        : fmt::format(" \\\n        '1:what:({})'", fmt::join(words, " "));
   return text + " ;;\n";
 }
 
@@ -140,10 +145,10 @@ _lockstep() {{
       if [[ ${{COMP_WORDS[0]}} == *lockstep-run ]]; then
         candidates+=" $("${{COMP_WORDS[0]}}" --help 2>/dev/null | sed -n 's/^  \(-[-a-z]*\).*/\1/p')"
       else
-        candidates+=' help --help --version --gpus'
+        candidates+=' help {3}'
       fi ;;
 )sh",
-      fmt::join(first_words(), "|"), fmt::join(pairs(), "|"), fmt::join(first_words(), " "));
+      fmt::join(first_words(), "|"), fmt::join(pairs(), "|"), fmt::join(first_words(), " "), program_options);
   for (const Command& command : commands()) text += bash_case(command);
   return text + R"sh(  esac
   mapfile -t COMPREPLY < <(compgen -W "$candidates" -- "$word")
@@ -175,9 +180,16 @@ _lockstep() {{
     ((CURRENT -= i - 1))
   fi
   case $command in
-    '') _describe command names ;;
+    '')
+      if [[ $PREFIX != -* ]]; then
+        _describe command names
+      elif [[ $words[1] == *lockstep-run ]]; then
+        compadd -- $("$words[1]" --help 2>/dev/null | sed -n 's/^  \(-[-a-z]*\).*/\1/p')
+      else
+        compadd -- {3}
+      fi ;;
 )sh",
-      described, fmt::join(first_words(), "|"), fmt::join(pairs(), "|"));
+      described, fmt::join(first_words(), "|"), fmt::join(pairs(), "|"), program_options);
   for (const Command& command : commands()) text += zsh_case(command);
   return text + R"sh(  esac
 }

@@ -13,7 +13,6 @@
 #include "cli/program_help.h"
 #include "core/files/atomic_file.h"
 #include "core/files/folder.h"
-#include "core/nearest.h"
 #include "core/version.h"
 #include "lockstep/error.h"
 
@@ -34,12 +33,29 @@ void visit(O& options, Visitor&& field) {
                  .placeholder = "DIR"});
 }
 
+constexpr const char* program_page = "lockstep";
+
+/// Name of a command as `lockstep man` takes it: "data-pack".
+std::string page_word(const Command& command) {
+  std::string word = command.name;
+  std::ranges::replace(word, ' ', '-');
+  return word;
+}
+
+std::string page_name(const std::string& word) { return std::string(program_page) + "-" + word; }
+
+Names page_words() {
+  Names words;
+  for (const Command& command : commands()) words.push_back(page_word(command));
+  return words;
+}
+
 OptionSet option_set(ManualOptions& options) {
   OptionSet set(
       "lockstep man [COMMAND] | --output DIR",
       "Prints the manual page of a command, or of lockstep itself, for man. An installation has those "
       "of all commands: man lockstep-train.");
-  set.optional_positional("COMMAND", "such as train or data-pack", options.command);
+  set.optional_positional("COMMAND", "such as train or data-pack", options.command, "command", page_words());
   set.add(options);
   set.check([&options] {
     if (options.command.empty() || options.output.empty()) return;
@@ -111,39 +127,23 @@ std::string manual_page(const std::string& name, const std::string& summary, con
   return page + section_of_lines(help.epilogue);
 }
 
-std::string page_name(const Command& command) {
-  std::string name = "lockstep-" + std::string(command.name);
-  std::ranges::replace(name, ' ', '-');
-  return name;
-}
-
 /// All pages, by name.
 std::map<std::string, std::string> pages() {
   const CommandHelp program{.usage = "lockstep COMMAND [options]; lockstep-run -np N COMMAND [options]",
                             .epilogue = "Description:\n" + program_help()};
   std::map<std::string, std::string> all{
-      {"lockstep", manual_page("lockstep", "data-parallel training with the same bits", program)}};
+      {program_page, manual_page(program_page, "data-parallel training with the same bits", program)}};
   for (const Command& command : commands()) {
-    const std::string name = page_name(command);
+    const std::string name = page_name(page_word(command));
     all[name] = manual_page(name, command.summary, command.describe());
   }
   return all;
 }
 
-/// Throws Error(usage) if there is no such command.
-std::string page_of(const std::string& command) {
-  const std::string prefix = "lockstep-";
-  const auto all = pages();
-  if (const auto found = all.find(command.empty() ? "lockstep" : prefix + command); found != all.end()) {
-    return found->second;
-  }
-  std::vector<std::string> known;
-  for (const Command& each : commands()) known.push_back(page_name(each).substr(prefix.size()));
-  throw Error(Category::usage, unknown_name("command", command, known));
-}
-
 int write_manual(const ManualOptions& options) {
-  if (options.output.empty()) return print_help(page_of(options.command));
+  if (options.output.empty()) {
+    return print_help(pages().at(options.command.empty() ? program_page : page_name(options.command)));
+  }
   make_folder(options.output);
   for (const auto& [name, text] : pages()) {
     write_text_file(std::filesystem::path(options.output) / (name + ".1"), text);

@@ -38,6 +38,25 @@ TEST(OptionSet, ArgumentsWithoutNames) {
   EXPECT_EQ(file, "a.bin");
   EXPECT_TRUE(options.all);
   expect_error(Category::usage, {"FILE is missing", "lockstep inspect FILE"}, [&] { parse_with({}); });
+  expect_error(Category::usage, {"FILE is empty", "lockstep inspect FILE"}, [&] { parse_with({""}); });
+  for (const char* const name : {"-h", "--help", "--all=false", "--depth"}) {
+    EXPECT_TRUE(parse_with({"--all", "--", name}));
+    EXPECT_EQ(file, name);
+    EXPECT_TRUE(options.all);
+  }
+}
+
+TEST(OptionSet, ArgumentsThatAreNamesOfAList) {
+  std::string name;
+  OptionSet set("lockstep recipes [NAME]", "Prints a recipe.");
+  set.optional_positional("NAME", "recipe to print", name, "recipe", {"photos", "table"});
+  const Arguments none = {"recipes"}, known = {"recipes", "table"}, unknown = {"recipes", "tabel"};
+  EXPECT_TRUE(set.parse(1, none.data(), nullptr));
+  EXPECT_EQ(name, "");
+  EXPECT_TRUE(set.parse(2, known.data(), nullptr));
+  EXPECT_EQ(name, "table");
+  expect_error(Category::usage, {"unknown recipe 'tabel'; did you mean 'table'?"},
+               [&] { set.parse(2, unknown.data(), nullptr); });
 }
 
 TEST(OptionSet, ListsOfArguments) {
@@ -52,6 +71,24 @@ TEST(OptionSet, ListsOfArguments) {
   EXPECT_TRUE(set.parse(5, three.data(), nullptr));
   EXPECT_EQ(model, "m");
   EXPECT_EQ(paths, (std::vector<std::string>{"b", "-", "a"}));
+}
+
+TEST(OptionSet, AListReplacesAnOptionFromElsewhere) {
+  std::vector<std::string> paths;
+  ShowOptions options;
+  OptionSet set("lockstep show PATH... | --depth N", "Shows.");
+  set.list("PATH...", "files", paths, "depth");
+  set.add(options);
+  const Arguments environment = {"LOCKSTEP_DEPTH=3", "LOCKSTEP_ALL=1", nullptr};
+  const Arguments path = {"show", "a"}, both = {"show", "a", "--depth", "3"};
+  EXPECT_TRUE(set.parse(2, path.data(), environment.data()));
+  EXPECT_EQ(options.depth, 1);
+  EXPECT_TRUE(options.all);
+  expect_error(Category::usage, {"both 'a' and --depth are given: omit one of them"},
+               [&] { set.parse(4, both.data(), nullptr); });
+  paths.clear();
+  EXPECT_TRUE(set.parse(1, path.data(), environment.data()));
+  EXPECT_EQ(options.depth, 3);
 }
 
 TEST(OptionSet, ImpliedValuesComeLast) {
@@ -89,14 +126,19 @@ TEST(OptionSet, OptionsOfOtherCommandsAndInternalVariablesAreIgnored) {
   set.add(options);
   set.config_file();
   set.ignore(train_option_names());
+  set.ignore_variables(is_option);
   const Arguments arguments = {"other", "--config", file.c_str()};
-  const Arguments environment = {"LOCKSTEP_EPOCHS=3", "LOCKSTEP_JOB=1a2b", "LOCKSTEP_LAUNCHER=1:0123",
-                                 nullptr};
+  const Arguments environment = {"LOCKSTEP_EPOCHS=3",        "LOCKSTEP_JOB=1a2b", "LOCKSTEP_LAUNCHER=1:0123",
+                                 "LOCKSTEP_SELF_TEST=false", "LOCKSTEP_JSON=1",   nullptr};
   EXPECT_TRUE(set.parse(3, arguments.data(), environment.data()));
   EXPECT_EQ(options.depth, 2);
   const Arguments negative = {"other", "--depth", "-8"};
   EXPECT_TRUE(set.parse(3, negative.data(), environment.data()));
   EXPECT_EQ(options.depth, -8);
+  expect_error(Category::usage, {"unknown environment variable 'LOCKSTEP_JASON'"}, [&] {
+    const Arguments misspelt = {"LOCKSTEP_JASON=1", nullptr};
+    set.parse(3, negative.data(), misspelt.data());
+  });
   expect_error(Category::usage, {"unknown option '--lr'"}, [&] {
     const Arguments foreign = {"other", "--lr", "1"};
     set.parse(3, foreign.data(), nullptr);

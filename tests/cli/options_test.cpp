@@ -67,6 +67,23 @@ TEST(TrainOptions, CommandLineOverEnvironmentOverFile) {
   EXPECT_EQ(parse({}, {("LOCKSTEP_CONFIG=" + file).c_str()}).training.epochs, 1);
 }
 
+TEST(TrainOptions, ConfigOverTheFileOfTheRunThatContinues) {
+  const TemporaryFolder folder;
+  const std::string of_run =
+      folder.write("run/options.cfg", "epochs = 1\nbatch-size = 64\nlr = 0.5\nmomentum = 0.9\n").string();
+  const std::string file = folder.write("site.cfg", "epochs = 2\nlr = 0.4\n").string();
+  const std::string other = folder.write("other.cfg", "optimizer = adamw\n").string();
+  const std::string run = (folder / "run").string();
+  const TrainOptions options =
+      parse({"--resume", run.c_str(), "--lr", "0.3"}, {("LOCKSTEP_CONFIG=" + file).c_str()});
+  EXPECT_EQ(options.training.learning_rate, 0.3);
+  EXPECT_EQ(options.training.epochs, 2);
+  EXPECT_EQ(options.training.batch.size, 64);
+  EXPECT_EQ(options.training.optimizer.momentum, 0.9);
+  expect_usage({"--resume", run.c_str(), "--config", other.c_str()},
+               {other + ":1: optimizer: leaves " + of_run + ":4: momentum without effect: omit one of them"});
+}
+
 TEST(TrainOptions, FlagsFromAllSources) {
   EXPECT_TRUE(parse({"--drop-last"}).training.drop_last);
   EXPECT_TRUE(parse({}, {"LOCKSTEP_DROP_LAST=1"}).training.drop_last);
@@ -117,6 +134,9 @@ TEST(TrainOptions, UnknownNamesGetTheNearest) {
   }
   expect_usage({}, {"'LOCKSTEP_BATCH_SIZ'", "did you mean LOCKSTEP_BATCH_SIZE?"}, {"LOCKSTEP_BATCH_SIZ=3"});
   expect_usage({}, {"LOCKSTEP_batch_size"}, {"LOCKSTEP_batch_size=3"});
+  // An option of inspect, but more likely one of train.
+  expect_usage({}, {"'LOCKSTEP_MICRO_BATCH'", "did you mean LOCKSTEP_MICRO_BATCHES?"},
+               {"LOCKSTEP_MICRO_BATCH=3"});
   expect_usage({"--config", file.c_str()}, {file + ":2", "batch_sise"});
   expect_usage({"--config", typo.c_str()}, {typo + ":2", "did you mean batch-size?"});
 }
@@ -140,10 +160,11 @@ TEST(TrainOptions, NamesOfOtherProgramsGetOurs) {
 }
 
 TEST(TrainOptions, OtherVariablesAreNotOptions) {
-  // Empty variables, and those that Kubernetes sets for a service called lockstep or lockstep-0.
-  EXPECT_EQ(parse({}, {"HOME=/", "LOCKSTEP_EPOCHS=", "LOCKSTEP_SERVICE_HOST=10.0.0.1",
-                       "LOCKSTEP_PORT=tcp://10.0.0.1:80", "LOCKSTEP_PORT_80_TCP_PROTO=tcp",
-                       "LOCKSTEP_0_SERVICE_PORT_SSH=22"}),
+  // Empty variables, those of other commands, and those that Kubernetes sets for a service called lockstep or
+  // lockstep-0.
+  EXPECT_EQ(parse({}, {"HOME=/", "LOCKSTEP_EPOCHS=", "LOCKSTEP_FORMAT=json", "LOCKSTEP_TOP=2",
+                       "LOCKSTEP_SERVICE_HOST=10.0.0.1", "LOCKSTEP_PORT=tcp://10.0.0.1:80",
+                       "LOCKSTEP_PORT_80_TCP_PROTO=tcp", "LOCKSTEP_0_SERVICE_PORT_SSH=22"}),
             TrainOptions{});
 }
 
@@ -152,6 +173,7 @@ TEST(TrainOptions, MisshapenCommandLines) {
   expect_usage({"--lr="}, {"--lr needs a value"});
   expect_usage({"--lr", "--seed", "3"}, {"--lr needs a value"});
   expect_usage({"--lr", "1", "--lr", "2"}, {"--lr is given twice"});
+  expect_usage({"--config", ""}, {"--config is empty: give a value, or leave the option out"});
   expect_usage({"--quiet", "--quiet=false"}, {"--quiet is given twice"});
   expect_usage({"stray"}, {"unexpected argument 'stray'"});
   expect_usage({"--data-dir", "a-0.tar", "a-1.tar"},

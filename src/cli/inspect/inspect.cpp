@@ -33,14 +33,21 @@ struct InspectOptions {
   int micro_batch = 32;
   bool verify = false;
   ResultOptions results{};
+  bool has_input = false;    ///< whether `input` is given
+  bool has_classes = false;  ///< whether `classes` is given
 };
 
 template <OptionsOf<InspectOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
-  [[maybe_unused]] auto& [file, model, input, classes, micro_batch, verify, results] = options;
+  [[maybe_unused]] auto& [file, model, input, classes, micro_batch, verify, results, has_input, has_classes] =
+      options;
   visit(model, field);
-  field(input, {.name = "input", .help = "channels, rows and columns of the images"});
-  field(classes, {.name = "classes", .help = "number of classes", .range = {.min = 1, .max = 1U << 24}});
+  field(input, {.name = "input",
+                .help = "channels, rows and columns of the images of --model; with a file that describes its "
+                        "network, those of the file"});
+  field(classes, {.name = "classes",
+                  .help = "number of classes of --model; likewise that of the file",
+                  .range = {.min = 1, .max = 1U << 24}});
   field(micro_batch, {.name = "micro-batch",
                       .help = "samples of a micro-batch, for the table of memory",
                       .range = {.min = 1, .max = 1U << 20}});
@@ -67,6 +74,11 @@ OptionSet option_set(InspectOptions& options) {
                           "model file or folder; without it, the network is shown", options.file);
   set.add(options);
   set.config_file();
+  set.imply([&options](const OptionSet::Given& given) {
+    options.has_input = !given("input").empty();
+    options.has_classes = !given("classes").empty();
+    return std::vector<ImpliedValue>();
+  });
   set.epilogue(
       "Examples:\n  lockstep inspect lenet.safetensors\n"
       "  lockstep inspect lenet.safetensors --model lenet\n"
@@ -76,22 +88,28 @@ OptionSet option_set(InspectOptions& options) {
   return set;
 }
 
-std::string network_digest(const ModelFile& file, const InspectOptions& options) {
-  const auto network = make_model(options.model.name, options.input, options.classes);
+/// Digest in the order of the network --model, for the given input and classes, else those that the file
+/// describes.
+std::string network_digest(const ModelFile& file, const ModelDescription& description,
+                           const InspectOptions& options) {
+  const bool is_described = !description.network.empty();
+  const Shape input = is_described && !options.has_input ? description.shape : options.input;
+  const int classes = is_described && !options.has_classes ? description.outputs : options.classes;
+  const auto network = make_model(options.model.name, input, classes);
   try {
     return digest(*network, file);
   } catch (const Error& error) {
-    const auto& [channels, height, width] = options.input;
+    const auto& [channels, height, width] = input;
     throw Error(error.category(), fmt::format("{}; the network is for {} {}x{}x{} {} {}", error.what(),
                                               flag_of(&InspectOptions::input), channels, height, width,
-                                              flag_of(&InspectOptions::classes), options.classes));
+                                              flag_of(&InspectOptions::classes), classes));
   }
 }
 
 /// Digest of the tensors: in the order of the network if one is named or described, else of the file.
 InspectedDigest digest_of(const ModelFile& file, const ModelDescription& description,
                           const InspectOptions& options) {
-  if (!options.model.name.empty()) return {network_digest(file, options), "network"};
+  if (!options.model.name.empty()) return {network_digest(file, description, options), "network"};
   if (!description.network.empty())
     return {digest(*make_network(description, file.origin()), file), "network"};
   Digest hash;

@@ -17,11 +17,11 @@ struct CommandHelp {
     Names choices = {};  ///< possible words; empty: any
   };
   struct Option {
-    std::string flag;         ///< "--lr"
+    std::string flag;         ///< "--lr"; "--self-test=false" of a switch that is on by default
     std::string placeholder;  ///< stands for the value; empty: a switch
     std::string help;         ///< with conditions, possible values and default
     std::string heading;      ///< of its group
-    Names choices = {};       ///< possible values; empty: any
+    Names choices = {};       ///< possible values, for completion; empty: any
     bool is_path = false;     ///< whether the value names a file or a folder
   };
 

@@ -71,11 +71,6 @@ std::string values_text(const Field& field, const Names& choices, const std::str
   return bounds.empty() ? text : fmt::format("{} ({})", text, bounds);
 }
 
-bool is_path(const Field& field) {
-  const std::string_view placeholder = field.placeholder;
-  return field.scope == Scope::file || placeholder == "FILE" || placeholder == "DIR";
-}
-
 }  // namespace
 
 CommandHelp OptionSet::describe() const {
@@ -97,8 +92,8 @@ CommandHelp OptionSet::describe() const {
                               .placeholder = placeholder,
                               .help = std::move(help),
                               .heading = option.group,
-                              .choices = option.choices,
-                              .is_path = is_path(field)});
+                              .choices = field.suggested == nullptr ? option.choices : field.suggested(),
+                              .is_path = option.is_path});
   }
   result.options.push_back(
       {.flag = "--help", .placeholder = {}, .help = "show this text", .heading = "Other"});

@@ -15,6 +15,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::string_view variable_prefix = "LOCKSTEP_";
+constexpr std::string_view end_of_options = "--";
 
 std::string variable_name(std::string_view option) {
   std::string name(variable_prefix);
@@ -47,7 +48,8 @@ bool describes_service(std::string_view variable) {
 }  // namespace
 
 bool wants_help(int argc, const char* const* argv) {
-  return std::any_of(argv + std::min(argc, 1), argv + argc,
+  const auto is_end = [](std::string_view argument) { return argument == end_of_options; };
+  return std::any_of(argv + std::min(argc, 1), std::find_if(argv + std::min(argc, 1), argv + argc, is_end),
                      [](std::string_view argument) { return argument == "--help" || argument == "-h"; });
 }
 
@@ -62,6 +64,8 @@ void OptionSet::insert(Option option) {
     const std::string all = fmt::format("{}", fmt::join(option.choices, "|"));
     option.placeholder = all.size() > 24 ? "NAME" : all;
   }
+  const std::string& placeholder = option.placeholder;
+  option.is_path = option.field.scope == Scope::file || placeholder == "FILE" || placeholder == "DIR";
   // After the other options of its group.
   const auto same = [&](const Option& other) { return other.group == option.group; };
   const auto last = std::find_if(options_.rbegin(), options_.rend(), same);
@@ -105,10 +109,11 @@ bool OptionSet::parse(int argc, const char* const* argv, const char* const* envi
   Values values;
   read_command_line(argc, argv, values);
   if (environment != nullptr) read_environment(environment, values);
-  const bool has_file = read_files(values);
+  read_files(values);
+  const Names beside_list = replace_by_list(values);
   for (const auto& [name, source] : values) given_.insert(name);
   add_implied(values);
-  const Names of_recipe = read_recipe(values, has_file);
+  const Names of_recipe = read_recipe(values);
   for (const auto& [name, source] : values) {
     origins_[name] = source.origin;
     try {
@@ -124,6 +129,7 @@ bool OptionSet::parse(int argc, const char* const* argv, const char* const* envi
                                           in_quotes(value.value), value.origin));
   }
   reset_idle(of_recipe);
+  reset_idle(beside_list);
   explain([&] {
     check_requirements(of_recipe);
     for (const auto& check : checks_) check();
@@ -151,9 +157,10 @@ void OptionSet::check_requirements(const Names& of_recipe) const {
   try {
     check_needs(texts());
   } catch (const Error& error) {
-    if (is_in_file(error.field())) {  // an option that replaces another value of the file is at fault
+    const std::string file = file_of(error.field());
+    if (!file.empty()) {  // an option that replaces another value of the file is at fault
       for (const Requirement& requirement : find(error.field())->field.needs) {
-        if (!is_given(requirement.option) || is_in_file(requirement.option)) continue;
+        if (!is_given(requirement.option) || file_of(requirement.option) == file) continue;
         throw Error(error.category(),
                     fmt::format("leaves {} without effect: omit one of them", origin(error.field())),
                     requirement.option);
@@ -213,7 +220,8 @@ void OptionSet::take_switch_values(std::vector<std::string>& tokens, Values& val
     take(values, option->field.name, token.substr(equals + 1));
     return true;
   };
-  std::erase_if(tokens, take_one);
+  const auto end = std::ranges::find(tokens, end_of_options);
+  tokens.erase(std::remove_if(tokens.begin(), end, take_one), end);
 }
 
 void OptionSet::take(Values& values, const std::string& name, std::string value) const {
@@ -221,13 +229,13 @@ void OptionSet::take(Values& values, const std::string& name, std::string value)
   if (value.starts_with("--") && find(std::string_view(value).substr(2)) != nullptr) {
     throw Error(Category::usage, fmt::format("--{} needs a value; {} follows", name, value));
   }
-  const Scope scope = find(name)->field.scope;
-  if (value.empty() && (scope == Scope::file || scope == Scope::local)) {
+  const Option& option = *find(name);
+  if (value.empty() && (option.is_path || option.field.scope == Scope::local)) {
     throw Error(Category::usage, fmt::format("--{} is empty: give a value, or leave the option out", name));
   }
   const auto [source, first] = values.insert({name, {value, "--" + name}});
   if (first) return;
-  if (!find(name)->repeats) throw Error(Category::usage, fmt::format("--{} is given twice", name));
+  if (!option.repeats) throw Error(Category::usage, fmt::format("--{} is given twice", name));
   source->second.value += "," + value;
 }
 
@@ -251,6 +259,13 @@ void OptionSet::reject_unknown(const std::string& token) const {
 
 void OptionSet::assign_positionals(const std::vector<std::string>& arguments) const {
   const std::size_t single = positionals_.size() - (list_ != nullptr ? 1 : 0);
+  const auto check_one = [&](const Positional& positional, const std::string& argument) {
+    const Names& choices = positional.choices;
+    if (!choices.empty() && std::ranges::find(choices, argument) == choices.end())
+      throw Error(Category::usage, unknown_name(positional.noun, argument, choices));
+    if (argument.empty())
+      throw Error(Category::usage, fmt::format("{} is empty; usage: {}", positional.placeholder, usage_));
+  };
   if (arguments.size() > single && list_ == nullptr) {
     const std::string& first = arguments[single];
     throw Error(
@@ -260,14 +275,13 @@ void OptionSet::assign_positionals(const std::vector<std::string>& arguments) co
                           in_quotes(first))
             : fmt::format("unexpected argument {}; usage: {}", in_quotes(first), usage_));
   }
+  for (std::size_t i = single; i < arguments.size(); ++i) check_one(positionals_.back(), arguments[i]);
   if (arguments.size() > single)
     list_->assign(arguments.begin() + static_cast<std::ptrdiff_t>(single), arguments.end());
   for (std::size_t i = 0; i < single; ++i) {
     const Positional& positional = positionals_[i];
     if (i < arguments.size()) {
-      const Names& choices = positional.choices;
-      if (!choices.empty() && std::ranges::find(choices, arguments[i]) == choices.end())
-        throw Error(Category::usage, unknown_name(positional.noun, arguments[i], choices));
+      check_one(positional, arguments[i]);
       *positional.target = arguments[i];
     } else if (positional.required) {
       throw Error(Category::usage, fmt::format("{} is missing; usage: {}", positional.placeholder, usage_));
@@ -288,6 +302,7 @@ void OptionSet::read_environment(const char* const* environment, Values& values)
       values.insert({name, {value, variable}});
     } else if (!ignored_.contains(name) && name != "config") {
       const std::string close = nearest(name, names());
+      if (close.empty() && is_option_ && is_option_(name)) continue;
       throw Error(Category::usage,
                   fmt::format("unknown environment variable {}{}", in_quotes(variable),
                               close.empty() ? "" : "; did you mean " + variable_name(close) + "?"));
@@ -295,26 +310,24 @@ void OptionSet::read_environment(const char* const* environment, Values& values)
   }
 }
 
-bool OptionSet::read_files(Values& values) {
+void OptionSet::read_files(Values& values) {
   if (const auto config = values.find("config"); config != values.end()) {
     origins_["config"] = config->second.origin;
-    explain([&] { read_file(std::string(config->second.value), values); });
-    return true;
+    explain([&] { read_file(config->second.value, values); });
   }
   const auto given = values.find(config_option_);
-  if (given == values.end()) return false;
+  if (given == values.end()) return;
   const std::string file = config_of_option_(given->second.value);
-  if (file.empty()) return false;
+  if (file.empty()) return;
   // `device = cuda` of the run's file is left out, as the run may continue on a host without GPUs.
   const bool device_is_given = values.contains("device");
   read_file(file, values);
   const auto device = values.find("device");
   if (device != values.end() && !device_is_given && device->second.value == "cuda") values.erase(device);
-  return true;
 }
 
 void OptionSet::read_file(const std::string& file, Values& values) {
-  config_read_ = file;
+  config_files_.push_back(file);
   read_entries(read_config(file), file, values);
 }
 
@@ -331,14 +344,30 @@ void OptionSet::read_entries(const std::vector<ConfigEntry>& entries, const std:
   }
 }
 
-Names OptionSet::read_recipe(Values& values, bool has_file) const {
+Names OptionSet::replace_by_list(Values& values) const {
+  if (replaced_.empty() || list_->empty()) return {};
+  const auto is_typed = [](const Source& source) { return source.origin.starts_with("--"); };
+  if (const auto found = values.find(replaced_); found != values.end() && is_typed(found->second)) {
+    throw Error(Category::usage, fmt::format("both {} and {} are given: omit one of them",
+                                             in_quotes(list_->front()), found->second.origin));
+  }
+  values.erase(replaced_);
+  Names others;
+  for (const auto& [name, source] : values) {
+    if (!is_typed(source)) others.push_back(name);
+  }
+  return others;
+}
+
+Names OptionSet::read_recipe(Values& values) const {
   if (recipe_option_.empty()) return {};
   const auto text_of = [&](const std::string& option) {
     const auto given = values.find(option);
     return given == values.end() ? find(option)->default_value : given->second.value;
   };
   std::string name = text_of(recipe_option_);
-  if (name == find(recipe_option_)->default_value) name = has_file ? "" : choose_recipe_(text_of);
+  if (name == find(recipe_option_)->default_value)
+    name = config_files_.empty() ? choose_recipe_(text_of) : "";
   const char* const text = text_of_recipe_(name);
   if (text == nullptr) return {};  // an unknown name is refused when it is assigned
   const std::string origin = "recipe " + name;
@@ -374,6 +403,13 @@ const OptionSet::Option* OptionSet::find(std::string_view name) const {
 std::string OptionSet::origin(const std::string& name) const {
   if (const auto found = origins_.find(name); found != origins_.end()) return found->second;
   return find(name) != nullptr ? "--" + name : "";
+}
+
+std::string OptionSet::file_of(const std::string& name) const {
+  const std::string place = origin(name);
+  const auto is_in = [&](const std::string& file) { return place.starts_with(file + ":"); };
+  const auto found = std::ranges::find_if(config_files_, is_in);
+  return found == config_files_.end() ? "" : *found;
 }
 
 std::string OptionSet::value_of(const std::string& name) const {

@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-/// Whether --help or -h is among the arguments after argv[0].
+/// Whether --help or -h is among the arguments after argv[0] and before `--`.
 bool wants_help(int argc, const char* const* argv);
 
 /// Value of an option that something else implies, as text.
@@ -27,8 +27,9 @@ struct ImpliedValue {
 };
 
 /// Options of one subcommand, from their descriptions (lockstep/field.h). They are read from the command
-/// line, from LOCKSTEP_NAME in the environment, from a configuration file and from a recipe, in this order of
-/// precedence; checked; written back as such a file; compared between ranks; and explained by --help.
+/// line, from LOCKSTEP_NAME in the environment, from --config, from the configuration file of a run and from
+/// a recipe, in this order of precedence; checked; written back as such a file; compared between ranks; and
+/// explained by --help.
 ///
 ///   EvalOptions options;
 ///   OptionSet set("lockstep eval [options] MODEL", "Measures loss and accuracy of a saved model.");
@@ -49,8 +50,9 @@ class OptionSet {
   }
   /// Adds --config FILE.
   void config_file();
-  /// Without --config, the configuration file is that of file(value) if `option` is given; empty: none.
-  /// Its `device = cuda` does not count: the run may continue on a host without GPUs.
+  /// If `option` is given, options without another source are read from the configuration file that
+  /// file(value) names; empty: none. Its `device = cuda` does not count: the run may continue on a host
+  /// without GPUs.
   void config_of(std::string option, std::function<std::string(const std::string& value)> file);
   /// Text that was given for an option; empty: none.
   using Given = std::function<std::string(const std::string& name)>;
@@ -74,18 +76,30 @@ class OptionSet {
   }
   /// Adds a required argument that is one of `choices`. `noun`: word for one of them in errors.
   void choice(std::string noun, const Names& choices, std::string help, std::string& target);
-  /// Adds the last argument without a name, which is optional.
-  void optional_positional(std::string placeholder, std::string help, std::string& target) {
-    positionals_.push_back({std::move(placeholder), std::move(help), &target, false});
+  /// Adds the last argument without a name, which is optional; one of `choices`, unless they are empty.
+  /// `noun`: word for one of them in errors.
+  void optional_positional(std::string placeholder, std::string help, std::string& target,
+                           std::string noun = {}, Names choices = {}) {
+    positionals_.push_back(
+        {std::move(placeholder), std::move(help), &target, false, std::move(choices), std::move(noun)});
   }
-  /// Adds any number of last arguments without a name.
-  void list(std::string placeholder, std::string help, std::vector<std::string>& targets) {
+  /// Adds any number of last arguments without a name. If some are given, the option `replaced` (empty: none)
+  /// is refused on the command line and ignored elsewhere, as are options from elsewhere that then have no
+  /// effect.
+  void list(std::string placeholder, std::string help, std::vector<std::string>& targets,
+            std::string replaced = {}) {
     positionals_.push_back({std::move(placeholder), std::move(help), nullptr, false});
     list_ = &targets;
+    replaced_ = std::move(replaced);
   }
   /// Ignores options of other subcommands in the environment and in configuration files, unless this one has
   /// them, too.
   void ignore(const std::vector<std::string>& names) { ignored_.insert(names.begin(), names.end()); }
+  /// Ignores variables of the environment whose option, as `is_option(name)` says, is one of another
+  /// subcommand, unless the name is close to one of this set, which may be meant.
+  void ignore_variables(std::function<bool(const std::string& name)> is_option) {
+    is_option_ = std::move(is_option);
+  }
   /// Adds a check over several options, which throws Error(usage). `parse` calls it at its end.
   void check(std::function<void()> check) { checks_.push_back(std::move(check)); }
   /// Sets the text before the options in --help, for example examples.
@@ -101,18 +115,16 @@ class OptionSet {
 
   /// Whether the option has a value that is neither its default nor implied.
   bool is_given(const std::string& name) const { return given_.contains(name); }
-  /// Whether the value of the option is that of the configuration file.
-  bool is_in_file(const std::string& name) const {
-    return !config_read_.empty() && origin(name).starts_with(config_read_ + ":");
-  }
+  /// Configuration file that the value of the option is from; empty: it is from elsewhere.
+  std::string file_of(const std::string& name) const;
   /// Text of the option's value; empty: there is no such option.
   std::string value_of(const std::string& name) const;
   /// Origin of the value of an option, as errors name it; empty: no such option.
   std::string origin(const std::string& name) const;
   /// Sets the option to its default.
   void reset(const std::string& name);
-  /// Configuration file that parse() has read; empty: none.
-  const std::string& config_read() const { return config_read_; }
+  /// Configuration files that parse() has read.
+  const std::vector<std::string>& config_files() const { return config_files_; }
   /// Sentences on options that were given although another value with `contradicts` is implied; empty: none.
   const std::vector<std::string>& contradictions() const { return contradictions_; }
   /// Returns the result of `body`. An Error that it throws about an option then begins with the origin of the
@@ -148,6 +160,7 @@ class OptionSet {
     std::function<void(const std::string&)> assign;  ///< throws Error without the option's name
     std::function<std::string()> value = nullptr;    ///< null: not for configuration files
     std::string default_value = {};
+    bool is_path = false;  ///< whether the value names a file or a folder
     bool repeats = false;  ///< whether it may be given several times; values are then joined by commas
   };
   struct Positional {
@@ -169,22 +182,24 @@ class OptionSet {
   void add(T& value, const Field& described);
   void insert(Option option);
   void read_command_line(int argc, const char* const* argv, Values& values) const;
-  /// Moves `--switch=false` from `tokens` to `values`.
+  /// Moves `--switch=false` before `--` from `tokens` to `values`.
   void take_switch_values(std::vector<std::string>& tokens, Values& values) const;
   void take(Values& values, const std::string& name, std::string value) const;
   [[noreturn]] void reject_unknown(const std::string& token) const;
   void read_environment(const char* const* environment, Values& values) const;
-  /// Returns whether a file was read.
-  bool read_files(Values& values);
+  void read_files(Values& values);
   void read_file(const std::string& file, Values& values);
+  /// Removes the option that the list of arguments replaces. Returns the names of the options that may then
+  /// be without effect: those that are not from the command line.
+  Names replace_by_list(Values& values) const;
   void add_implied(Values& values);
   void read_entries(const std::vector<ConfigEntry>& entries, const std::string& origin, Values& values) const;
   /// Returns the names of the options that are the recipe's.
-  Names read_recipe(Values& values, bool has_file) const;
+  Names read_recipe(Values& values) const;
   /// Sets those of these options that have no effect to their defaults.
   void reset_idle(const Names& names);
   /// Throws as check_needs does. The message names the recipe if its options are in the way, and an option
-  /// from elsewhere if that leaves one of the configuration file without effect.
+  /// from elsewhere if that leaves one of a configuration file without effect.
   void check_requirements(const Names& of_recipe) const;
   void assign_positionals(const std::vector<std::string>& arguments) const;
   const Option* find(std::string_view name) const;
@@ -199,11 +214,13 @@ class OptionSet {
   std::vector<Option> options_;
   std::vector<Positional> positionals_;
   std::vector<std::string>* list_ = nullptr;  ///< receives all later arguments; null: there may be none
+  std::string replaced_;                      ///< option that these arguments replace; empty: none
   std::set<std::string> ignored_;
+  std::function<bool(const std::string&)> is_option_;
   std::vector<std::function<std::vector<OptionText>()>> texts_;
   std::vector<std::function<void()>> checks_;
   std::string config_option_;
-  std::string config_read_;
+  std::vector<std::string> config_files_;
   std::function<std::string(const std::string&)> config_of_option_;
   std::function<std::vector<ImpliedValue>(const Given&)> implied_;
   std::set<std::string> given_;

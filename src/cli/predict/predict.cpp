@@ -17,7 +17,6 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/message.h"
-#include "core/printable.h"
 #include "data/sets/images/image_list.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
@@ -107,17 +106,12 @@ OptionSet option_set(PredictOptions& options) {
       "PATH...",
       "images, in JPEG, PNG or WebP; folders and tar archives of them; tables (.csv), for a model of tables; "
       "- for names on the standard input, one on a line",
-      options.paths);
+      options.paths, "dataset");
   set.add(options);
   set.config_file();
   set.imply([&options](const OptionSet::Given& given) { return implied(options, given); });
   set.check([&options] {
-    const bool has_paths = !options.paths.empty();
-    if (has_paths && options.has_dataset) {
-      throw Error(Category::usage, fmt::format("both {} and a data set are given: omit one of them",
-                                               in_quotes(options.paths[0])));
-    }
-    if (has_paths || options.has_dataset) return;
+    if (!options.paths.empty() || options.has_dataset) return;
     const std::string& folder = options.data.directory;
     throw Error(Category::usage,
                 folder.empty() ? "name images, folders, archives or tables, or a data set with --dataset"

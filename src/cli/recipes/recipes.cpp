@@ -8,8 +8,6 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "core/nearest.h"
-#include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
@@ -18,11 +16,19 @@ struct RecipesOptions {
   std::string name;
 };
 
+Names recipe_names() {
+  Names names;
+  for (const Recipe& recipe : recipes()) names.emplace_back(recipe.name);
+  return names;
+}
+
 OptionSet option_set(RecipesOptions& options) {
   OptionSet set("lockstep recipes [NAME]",
                 "Lists the recipes for lockstep train --recipe, or prints one: a configuration file, which "
-                "can be changed and given to lockstep train --config.");
-  set.optional_positional("NAME", "recipe to print", options.name);
+                "can be changed and given to lockstep train --config. The commands in its comments are for "
+                "the source tree; elsewhere, --recipe NAME stands for --config recipes/NAME.cfg, and "
+                "lockstep-run for launcher/lockstep-run.");
+  set.optional_positional("NAME", "recipe to print", options.name, "recipe", recipe_names());
   set.epilogue("Example, a recipe of your own:\n  lockstep recipes photos > mine.cfg\n");
   return set;
 }
@@ -33,16 +39,8 @@ std::string list_of_recipes() {
   return text;
 }
 
-/// Text of the recipe. Throws Error(usage) if there is none of that name.
-const char* find_recipe(const std::string& name) {
-  if (const char* const text = recipe_text(name)) return text;
-  std::vector<std::string> names;
-  for (const Recipe& recipe : recipes()) names.emplace_back(recipe.name);
-  throw Error(Category::usage, unknown_name("recipe", name, names));
-}
-
 int print_recipes(const RecipesOptions& options) {
-  print(options.name.empty() ? list_of_recipes() : find_recipe(options.name));
+  print(options.name.empty() ? list_of_recipes() : recipe_text(options.name));
   return 0;
 }
 

@@ -39,8 +39,8 @@ void check_save_model(const World& world, TrainOptions& options, const OptionSet
   world.agree([&] {
     std::string& model = options.output.save_model;
     if (world.rank() != 0 || model.empty()) return;
-    const std::string& config = set.config_read();
-    if (set.is_in_file("save-model") && is_of_other_run(config, options)) {
+    const std::string config = set.file_of("save-model");
+    if (!config.empty() && is_of_other_run(config, options)) {
       print_warning(
           fmt::format("{}: save-model is left out, as {} is the model of that run; give --save-model "
                       "to save that of this run",
@@ -48,18 +48,17 @@ void check_save_model(const World& world, TrainOptions& options, const OptionSet
       return model.clear();
     }
     std::vector<SourceFile> sources = files_of(options.data);
-    sources.push_back({config, "the configuration file"});
+    for (const std::string& file : set.config_files()) sources.push_back({file, "the configuration file"});
     if (names_network_file(options.model.name)) sources.push_back({options.model.name, "the network file"});
     check_output(model, OutputKind::model, sources, "save-model", run_directory_of(options));
   });
 }
 
 /// Warns that a run continues without its recorded options: errors that follow then do not name the cause.
-/// `config`: the configuration file that was read; empty: none. Throws on all ranks what
-/// RunFolder::survey throws. Collective.
-void warn_of_missing_options(const World& world, const std::string& resume, const std::string& config) {
+/// Throws on all ranks what RunFolder::survey throws. Collective.
+void warn_of_missing_options(const World& world, const std::string& resume) {
   world.agree([&] {
-    if (world.rank() != 0 || resume.empty() || resume == "auto" || !config.empty()) return;
+    if (world.rank() != 0 || resume.empty() || resume == "auto" || !find_options(resume).empty()) return;
     const RunFolder run(find_run(resume));
     if (run.path().empty() || run.survey().checkpoints.empty()) return;
     print_warning(
@@ -87,7 +86,7 @@ int run_train(int argc, char** argv) {
       return static_cast<int>(Category::stopped);
     }
     check_save_model(world, options, set);
-    warn_of_missing_options(world, options.resume, set.config_read());
+    warn_of_missing_options(world, options.resume);
     std::optional<TrainingRun> run;
     try {
       run.emplace(world, options, stops, std::move(environment));

@@ -24,7 +24,8 @@ constexpr const char* sources =
     R"(Defaults are in brackets. Numbers are at least 0 unless a range is given.
 Every option can also be set as NAME = value in a --config file, for example the options.cfg of a
 run, or as LOCKSTEP_NAME in the environment (--batch-size: LOCKSTEP_BATCH_SIZE). The command line
-takes precedence over the environment, the environment over the file, the file over a recipe.
+takes precedence over the environment, the environment over --config, --config over the
+options.cfg of a run that --resume continues, and that over a recipe.
 
 Exit status: 0 done; 2 wrong usage; 3 bad input data; 4 missing or failing device or resource;
 5 another rank failed; 70 a defect; 75 stopped by a signal or --max-time, continue with --resume.
@@ -59,6 +60,7 @@ OptionSet train_option_set(TrainOptions& options) {
   const auto options_of_run = [](const std::string& run) { return find_options(run).string(); };
   set.config_of("resume", options_of_run);
   set.recipes("recipe", default_recipe, recipe_text);
+  set.ignore_variables(is_option);
   set.epilogue(sources);
   set.check([&options] {
     if (options.training.batch.size != by_data<int>) {

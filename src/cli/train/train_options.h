@@ -56,9 +56,9 @@ void visit(O& options, Visitor&& field) {
   visit(checkpoints, field);
   field(resume,
         {.name = "resume",
-         .help = "continue a run: its run directory (options are then read from its options.cfg), one "
-                 "of its checkpoints, or auto: the newest run in --run-dir, or a new one if there is "
-                 "none",
+         .help = "continue a run: its run directory (options that are given nowhere else are then read from "
+                 "its options.cfg), one of its checkpoints, or auto: the newest run in --run-dir, or a new "
+                 "one if there is none",
          .placeholder = "RUN|auto",
          .scope = Scope::file});
   field(force, {.name = "force",

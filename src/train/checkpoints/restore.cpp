@@ -9,6 +9,7 @@
 #include <span>
 #include <type_traits>
 
+#include "core/options/check.h"
 #include "core/printable.h"
 #include "core/version.h"
 #include "data/image/jpeg.h"
@@ -90,9 +91,10 @@ std::string compare_options(const Checkpoint& checkpoint, const CheckpointState&
            !changes_learning_rate(run, difference.saved, checkpoint.state.step);
   });
   if (found.empty()) return {};
+  const auto shown = [](const std::string& value) { return value.empty() ? option_not_given : value; };
   std::vector<std::string> texts;
   for (const auto& [name, saved, present] : found) {
-    texts.push_back(fmt::format("--{} was {} and is now {}", name, saved, present));
+    texts.push_back(fmt::format("--{} was {} and is now {}", name, shown(saved), shown(present)));
   }
   if (force) {
     return fmt::format("the first {} were made with other options: {}",
