@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <span>
+#include <string_view>
 
+#include "cli/model/sample_predictions.h"
 #include "cli/options/flag.h"
 #include "core/files/content.h"
 #include "core/files/file.h"
@@ -60,8 +62,14 @@ struct KindCheck {
   bool is_of;
 };
 
-/// Checks `file`, which begins with `begin`. A CSV file is known by its first column, as a table of
-/// somebody's data must not be replaced.
+/// Whether `text` begins with the header of `lockstep report --csv`, of epochs or steps.
+bool is_report_csv(std::string_view text) {
+  return text.starts_with("epoch,train_loss,") || text.starts_with("epoch,task,train_loss,") ||
+         text.starts_with("epoch,step,samples,loss,");
+}
+
+/// Checks `file`, which begins with `begin`. A CSV file is known by its header, as a table of somebody's data
+/// must not be replaced.
 KindCheck check_content(OutputKind kind, const std::filesystem::path& file, const std::string& begin) {
   switch (kind) {
     case OutputKind::model:
@@ -71,9 +79,9 @@ KindCheck check_content(OutputKind kind, const std::filesystem::path& file, cons
     case OutputKind::page:
       return {"the page of a report", begin.starts_with("<!DOCTYPE html>")};
     case OutputKind::record:
-      return {"the CSV file of a report", begin.starts_with("epoch,")};
+      return {"the CSV file of a report", is_report_csv(begin)};
     case OutputKind::predictions:
-      return {"a CSV file of predictions", begin.starts_with("sample,")};
+      return {"a CSV file of predictions", are_predictions(begin)};
   }
   return {"", false};
 }

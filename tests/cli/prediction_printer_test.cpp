@@ -113,7 +113,8 @@ TEST(NumberPrinter, DigitsFollowTheDeviation) {
       {{.mean = 0.0, .deviation = 300.0}, "450.00"},
       {{.mean = 0.0, .deviation = 1e6}, "1500000"},
       {{.mean = 0.0, .deviation = 1e-9}, "0.0000000015000"},
-      {{.mean = 0.0, .deviation = 1e-300}, "0.000000000000000"},
+      {{.mean = 0.0, .deviation = 1e-300}, "1.5000e-300"},
+      {{.mean = 1.0, .deviation = 0.0}, "1.000000000000000"},
   };
   for (const auto& row : rows) {
     EXPECT_TRUE(printed_numbers(row.first, PredictionFormat::text)

@@ -37,7 +37,8 @@ TEST(TableEncoding, OnlyEqualNumbersHaveDeviationZero) {
   const std::vector<Case> cases = {{equal, 0.1, 0.0},
                                    {{"10000000000001", "10000000000003"}, 10000000000002.0, 1.0},
                                    {large, 9000000000000001.0, 1.0},
-                                   {{"-1e-170", "1e-170"}, 0.0, 1e-170}};
+                                   {{"-1e-170", "1e-170"}, 0.0, 1e-170},
+                                   {{"1e-310", "2e-310"}, 0.0, 0.0}};  // too small for sums
   for (const auto& [cells, mean, deviation] : cases) {
     const TableEncoding encoding = fitted(column(cells));
     EXPECT_DOUBLE_EQ(encoding.columns.at(0).mean, mean);

@@ -120,8 +120,12 @@ void write_weights(const std::filesystem::path& file, const OnnxImport& imported
 /// describes its network, as PyTorch's do not, and no training.
 void check_weights_file(const std::filesystem::path& weights_file) {
   if (file_kind(weights_file) != FileKind::file) return;
-  const ModelFile present = ModelFile::read(weights_file);
-  if (present.metadata().contains("network") && !present.metadata().contains("options")) return;
+  try {
+    const ModelFile present = ModelFile::read(weights_file);
+    if (present.metadata().contains("network") && !present.metadata().contains("options")) return;
+  } catch (const Error& error) {
+    if (error.category() != Category::data) throw;  // a file of another kind
+  }
   throw Error(Category::usage,
               fmt::format("the weights would replace {}, which lockstep import has not written: name another "
                           "network file, or use --no-weights",

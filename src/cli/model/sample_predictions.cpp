@@ -11,13 +11,22 @@
 #include "run/report/csv.h"
 
 namespace lockstep {
+namespace {
+
+constexpr std::string_view head_of_classes = "sample,class,predicted,probability\n";
+constexpr std::string_view head_of_numbers = "sample,target,predicted\n";
+
+}  // namespace
+
+bool are_predictions(std::string_view text) {
+  return text.starts_with(head_of_classes) || text.starts_with(head_of_numbers);
+}
 
 SamplePredictions::SamplePredictions(const Dataset& dataset, Names classes, const std::string& file)
     : dataset_(dataset), classes_(std::move(classes)), probabilities_(classes_.size()) {
   if (file.empty()) return;
   file_.emplace(file);
-  const std::string_view head =
-      has_classes() ? "sample,class,predicted,probability\n" : "sample,target,predicted\n";
+  const std::string_view head = has_classes() ? head_of_classes : head_of_numbers;
   file_->write(std::as_bytes(std::span(head)));
 }
 

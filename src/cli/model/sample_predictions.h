@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/files/atomic_file.h"
@@ -12,6 +13,9 @@
 #include "run/report/calibration_error.h"
 
 namespace lockstep {
+
+/// Whether `text` begins with the header of the file that SamplePredictions writes.
+bool are_predictions(std::string_view text);
 
 /// What the outputs of a network for each sample of a data set show: a CSV file of predictions, and the
 /// calibration error of a classifier. The columns of the file are sample, class, predicted and probability;

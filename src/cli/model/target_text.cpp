@@ -23,7 +23,12 @@ double table_number(float target, const TargetScale& scale) {
 std::string target_text(double number, const TargetScale& scale) {
   constexpr int most = 15;
   int decimals = 0;
-  for (double unit = 1.0; unit > scale.deviation * 1e-4 && decimals < most; unit /= 10.0) ++decimals;
+  const double last_digit = scale.deviation * 1e-4;
+  for (double unit = 1.0; unit > last_digit && decimals < most; unit /= 10.0) ++decimals;
+  if (0.0 < last_digit && last_digit < 1e-15) {
+    const double digits = std::log10(std::max(1.0, std::fabs(number) / last_digit));
+    return fmt::format("{:.{}e}", number, std::min(most, static_cast<int>(digits)));
+  }
   return fmt::format("{:.{}f}", number, decimals);
 }
 

@@ -16,8 +16,8 @@ inline double in_unit(float output, const TargetScale& scale) {
 /// larger, of the number's distance from the mean.
 double table_number(float target, const TargetScale& scale);
 
-/// Text of a number of this scale, with as many digits as show a ten thousandth of the deviation, at most 15
-/// after the point.
+/// Text of a number of this scale, with as many digits as show a ten thousandth of the deviation; with an
+/// exponent if these were more than 15 after the point.
 std::string target_text(double number, const TargetScale& scale);
 
 }  // namespace lockstep

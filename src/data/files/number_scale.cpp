@@ -4,11 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
+namespace {
+
+/// Threads that compute flush smaller numbers to zero, so a saved model would have other ones than the data.
+double normal_or_zero(double number) {
+  return std::fabs(number) < std::numeric_limits<double>::min() ? 0.0 : number;
+}
+
+}  // namespace
 
 void NumberSums::add(double number) {
   if (count++ == 0) first = number;
@@ -34,12 +43,15 @@ TargetScale NumberScale::result(const std::string& file, const std::string& colu
   const TargetScale scale{.mean = mean_, .deviation = std::sqrt(squares_ / count_)};
   if (!std::isfinite(scale.deviation)) {
     throw Error(Category::data,
-                fmt::format("{}: column {}: its numbers are too large", file, in_quotes(column)));
+                fmt::format("{}: column {}: its numbers are too large (beyond about 1e154), so they have no "
+                            "standard deviation",
+                            file, in_quotes(column)));
   }
   // Most columns keep the plain sums, as recorded digests depend on their bits. They are wrong if the
   // rounding of the sum shows beside the deviation, or if the squares are too small for a double.
   if (std::fabs(mean_ - close_mean_) < 1e-3 * scale.deviation) return scale;
-  return {.mean = close_mean_, .deviation = unit_ * std::sqrt(close_squares_ / count_)};
+  return {.mean = normal_or_zero(close_mean_),
+          .deviation = normal_or_zero(unit_ * std::sqrt(close_squares_ / count_))};
 }
 
 }  // namespace lockstep
