@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <type_traits>
 
 #include "core/json/json.h"
 #include "core/json/members.h"
@@ -48,7 +49,8 @@ std::optional<LauncherReport> parse_report(std::string_view text) {
     LauncherReport report;
     visit(report, [&](auto& member, const Field& field) {
       if (const auto found = json.find(field.name); found != json.end()) {
-        document.read(*found, member.emplace());
+        using Value = typename std::decay_t<decltype(member)>::value_type;
+        document.read(*found, member.emplace(Value{}));
       }
     });
     return report;
