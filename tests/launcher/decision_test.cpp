@@ -104,8 +104,8 @@ std::string text(const FewerRanks& fewer) {
 }
 
 TEST(FewerRanks, LeaveOutAHostOrARank) {
-  const auto without_place = [](Words words, const std::string& host) {
-    return text(without({.rank = 1, .host = host, .cause = "broken"}, MpirunOptions(std::move(words))));
+  const auto without_place = [](const Words& words, const std::string& host) {
+    return text(without({.rank = 1, .host = host, .cause = "broken"}, MpirunOptions(words)));
   };
   EXPECT_EQ(without_place({"-np", "4"}, "a"), "3");
   EXPECT_EQ(without_place({}, "a"), "0");

@@ -11,11 +11,11 @@ using Words = std::vector<std::string>;
 
 const Machine laptop{.cores = 4, .processors = 8};
 
-Start start(Words options) {
+Start start(const Words& options) {
   return {.mpirun = "/bin/mpirun",
           .program = "/bin/lockstep",
           .variables = {"LOCKSTEP_JOB"},
-          .options = MpirunOptions(std::move(options)),
+          .options = MpirunOptions(options),
           .command = {"train", "--lr", "0.2"}};
 }
 

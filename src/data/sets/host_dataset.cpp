@@ -11,7 +11,7 @@ std::size_t unpacked_size(const std::vector<PackedFile>& files) {
   return size;
 }
 
-void unpack(const std::vector<PackedFile>& files, std::span<std::byte> destination) {
+void unpack_files(const std::vector<PackedFile>& files, std::span<std::byte> destination) {
   for (const PackedFile& file : files) {
     file.unpack(destination.first(file.size()));
     destination = destination.subspan(file.size());
@@ -23,7 +23,7 @@ void unpack(const std::vector<PackedFile>& files, std::span<std::byte> destinati
 HostBlock::HostBlock(const std::vector<PackedFile>& files)
     : own_(std::make_unique_for_overwrite<std::byte[]>(unpacked_size(files))),
       bytes_(own_.get(), unpacked_size(files)) {
-  unpack(files, bytes_);
+  unpack_files(files, bytes_);
 }
 
 HostBlock::HostBlock(const World& world, const std::vector<PackedFile>& files) {
@@ -34,7 +34,7 @@ HostBlock::HostBlock(const World& world, const std::vector<PackedFile>& files) {
     if (!shared_) {
       *this = HostBlock(files);
     } else if (world.local_rank() == 0) {
-      unpack(files, bytes_);
+      unpack_files(files, bytes_);
     }
   });
 }
