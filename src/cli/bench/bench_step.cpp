@@ -87,8 +87,8 @@ void visit(O& results, Visitor&& field) {
   field(limits, {.name = "limits"});
 }
 
-/// Sets the times to medians over steps (CUDA: over groups of steps); those of the parts that all threads
-/// compute are means over the threads. Omits parts that take no time or were not measured.
+/// Sets the times to medians over steps (CUDA: over groups of steps). For a part that all threads compute,
+/// the time of a step is the mean of the threads' times. Omits parts that take no time or were not measured.
 void set_times(StepResults& results, const std::vector<StepTimes>& times) {
   const auto middle = [&](auto seconds) {
     std::vector<double> values;

@@ -43,10 +43,11 @@ void visit(O& options, Visitor&& field) {
       options;
   visit(model, field);
   field(input, {.name = "input",
-                .help = "channels, rows and columns of the images of --model; with a file that describes its "
-                        "network, those of the file"});
+                .help = "channels, rows and columns of the images of --model; by default those "
+                        "of the file, if it describes its network"});
   field(classes, {.name = "classes",
-                  .help = "number of classes of --model; likewise that of the file",
+                  .help = "number of classes of --model; by default that of the file, if it describes its "
+                          "network",
                   .range = {.min = 1, .max = 1U << 24}});
   field(micro_batch, {.name = "micro-batch",
                       .help = "samples of a micro-batch, for the table of memory",

@@ -183,7 +183,7 @@ class NetworkExporter {
     }
   }
 
-  /// Inputs of a Conv or Gemm node. Its weights include those of the batch norm after it, if that is folded.
+  /// Names of the inputs of a Conv or Gemm node. A batch norm that is folded into it has changed its weights.
   std::vector<std::string> with_weights(const std::string& input, const Layer& layer, bool has_bias) {
     const Parameter& weight = network_.parameters()[static_cast<std::size_t>(layer.parameters.front())];
     const auto values = parameter(layer, 0);

@@ -11,8 +11,8 @@ namespace lockstep {
 /// part, `options.test_fraction` holds out samples of each label or class (data/sets/held_out.h).
 ///
 /// With labels, samples are in the order of the rows, and keys are hashes of the images' paths below the
-/// folder of their part. With classes, the order, and the samples that a fraction holds out, are those of the
-/// same files in folders of classes.
+/// folder of their part. With classes, order and held-out samples are the same as if the files were in
+/// folders of classes.
 ///
 /// Throws Error(usage) if the options name no folder, no table or, for training, no test part; Error(data) as
 /// read_label_table or read_class_table, for a row without image, an image without row, two rows for one
