@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures training steps of larger networks with lockstep and PyTorch on this machine, in turn, in several rounds, and
 # prints a table of medians and of the medians of the rounds' ratios. --write also writes the table to
-# docs/performance.md.
+# docs/performance.md. lockstep runs on two ranks with a micro-batch each, PyTorch in one process with two threads.
 #
 #   PYTHON=venv/bin/python bench/compare_networks.sh [--rounds N] [--f32] [--write] [CASE...]
 #
@@ -25,7 +25,7 @@ while (($# > 0)); do
     --rounds) rounds=${2:-} && shift ;;
     --f32) names=(ours eager compiled) ;;
     --write) write=yes ;;
-    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0" && exit 0 ;;
     *:*) cases+=("$1") ;;
     *) fail "unknown argument $1 (see --help)" ;;
   esac
@@ -42,11 +42,10 @@ steps_of() { # model batch
   echo $(((images + $2 - 1) / $2))
 }
 ours() { # model batch dtype
-  local data=() parts=auto
+  local data=()
   [[ $1 == resnet18-d2l ]] || data=(--dataset synthetic --synthetic-shape 3x224x224 --classes 1000 --samples 512)
-  (($2 >= 64)) || parts=2  # a micro-batch for each rank
   quietly "$work/log" mpirun --oversubscribe --bind-to none -np 2 "$lockstep" bench step --model "$1" \
-    --batch-size "$2" --micro-batches "$parts" --threads 1 --steps "$(steps_of "$@")" --dtype "$3" "${data[@]}" || return
+    --batch-size "$2" --micro-batches 2 --threads 1 --steps "$(steps_of "$@")" --dtype "$3" "${data[@]}" || return
   awk '/^memory/ {print $2}' "$work/log" >>"$work/memory_$3"
   speed "$work/log"
 }

@@ -8,6 +8,12 @@
 namespace lockstep {
 namespace {
 
+/// Null if the ranks are on several hosts, or cannot share memory.
+std::unique_ptr<Communicator> make_shared_communicator(const World& world) {
+  if (world.hosts() > 1) return nullptr;
+  return make_shared_memory_communicator(world.runtime().host, *world.runtime().watch);
+}
+
 /// Null if no host has several ranks, or if the ranks of a host cannot share memory.
 std::unique_ptr<Communicator> make_hosts_communicator(const World& world) {
   if (world.hosts() == 1 || world.hosts() == world.size()) return nullptr;
@@ -21,20 +27,22 @@ std::unique_ptr<Communicator> make_hosts_communicator(const World& world) {
 
 std::unique_ptr<Communicator> make_communicator(const World& world, Transport transport) {
   if (world.size() == 1) return make_self_communicator();
-  const World::Runtime& runtime = world.runtime();
-  if (transport != Transport::messages && world.hosts() == 1) {
-    if (auto shared = make_shared_memory_communicator(runtime.host, *runtime.watch)) return shared;
+  switch (transport) {
+    case Transport::automatic:
+      if (auto shared = make_shared_communicator(world)) return shared;
+      if (auto sharing = make_hosts_communicator(world)) return sharing;
+      break;
+    case Transport::shared_memory: {
+      if (auto shared = make_shared_communicator(world)) return shared;
+      const std::string where = world.hosts() > 1
+                                    ? "the ranks are on " + std::to_string(world.hosts()) + " hosts"
+                                    : "the ranks of host " + world.host() + " cannot share a mapping";
+      throw Error(Category::resource, "no shared memory between the ranks: " + where + "; use messages");
+    }
+    case Transport::messages:
+      break;
   }
-  if (transport == Transport::automatic) {
-    if (auto sharing = make_hosts_communicator(world)) return sharing;
-  }
-  if (transport != Transport::shared_memory) {
-    return make_message_communicator(runtime.ranks.world, *runtime.watch);
-  }
-  const std::string where = world.hosts() > 1
-                                ? "the ranks are on " + std::to_string(world.hosts()) + " hosts"
-                                : "the ranks of host " + world.host() + " cannot share a mapping";
-  throw Error(Category::resource, "no shared memory between the ranks: " + where + "; use messages");
+  return make_message_communicator(world.runtime().ranks.world, *world.runtime().watch);
 }
 
 Gather plan_arena_gather(Communicator& communicator, std::span<float> arena, const Slices& slices) {

@@ -77,7 +77,7 @@ TEST(OptionSet, AListReplacesAnOptionFromElsewhere) {
   std::vector<std::string> paths;
   ShowOptions options;
   OptionSet set("lockstep show PATH... | --depth N", "Shows.");
-  set.list("PATH...", "files", paths, "depth");
+  set.list("PATH...", "files", paths, {"depth"});
   set.add(options);
   const Arguments environment = {"LOCKSTEP_DEPTH=3", "LOCKSTEP_ALL=1", nullptr};
   const Arguments path = {"show", "a"}, both = {"show", "a", "--depth", "3"};

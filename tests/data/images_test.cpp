@@ -99,7 +99,7 @@ TEST(ImageFolder, FoldersThatDoNotFit) {
   expect_exact_error(Category::data,
                      pets.string() +
                          "/train/cat: holds neither folders named after classes nor train*.tar; "
-                         "train and eval can take the classes of its images from a table "
+                         "a table can name the classes of its images "
                          "(--labels)",
                      [&] { list_images(pets.path() / "train/cat"); });
   std::filesystem::rename(pets.path() / "train/emu", pets.path() / "train/e\nmu");

@@ -58,7 +58,8 @@ OptionSet option_set(DataOptions& options) {
       "stats: as show; also reads all samples, the training samples with the augmentations that "
       "are given, and prints the mean and standard deviation of each channel (for --mean and "
       "--std), the sizes of the images, the files that cannot be read (with --strict: ends at the "
-      "first), and how many samples one thread reads per second.");
+      "first), and how many samples one thread reads per second.\n"
+      "'lockstep help data pack' explains how to pack images into a few files.");
   set.choice("thing to print", {"order", "show", "stats"}, "what to print", options.action);
   set.add(options);
   set.config_file();

@@ -9,6 +9,7 @@
 #include "core/printable.h"
 #include "data/files/shard_index.h"
 #include "data/sets/images/image_parts.h"
+#include "data/sets/images/labelled_images.h"
 #include "data/sets/images/pack_images.h"
 #include "data/sets/images/packed_images.h"
 #include "data/sets/parts.h"
@@ -23,13 +24,16 @@ struct PackRequest {
   std::string source;
   std::string target;
   int shard_megabytes = 1000;
+  std::string labels;
+  std::string label_column;
   double test_fraction = 0.0;
   PackOptions options;
 };
 
 template <OptionsOf<PackRequest> O, class Visitor>
 void visit(O& request, Visitor&& field) {
-  [[maybe_unused]] auto& [source, target, shard_megabytes, test_fraction, options] = request;
+  [[maybe_unused]] auto& [source, target, shard_megabytes, labels, label_column, test_fraction, options] =
+      request;
   field(options.size, {.name = "size",
                        .help = "shorter side of the packed images, in pixels; smaller images keep their size",
                        .group = "Packing",
@@ -40,6 +44,17 @@ void visit(O& request, Visitor&& field) {
                           .help = "size of a packed file, in megabytes, at which the next one is started",
                           .placeholder = "MB",
                           .range = {.min = 1, .max = 1000000}});
+  field(labels,
+        {.name = "labels",
+         .help = "table of the images in DIR: a column with the names of the files, and one with their "
+                 "classes; or a folder with train.csv, val.csv and test.csv",
+         .placeholder = "FILE.csv",
+         .scope = Scope::file});
+  field(label_column,
+        {.name = "label-column",
+         .help = "name of the column with the classes; without it: 'label' or, if there is none, "
+                 "the only one beside the names of the files",
+         .needs = {{"labels"}}});
   field(
       test_fraction,
       {.name = "test-fraction",
@@ -51,11 +66,12 @@ void visit(O& request, Visitor&& field) {
 }
 
 OptionSet option_set(PackRequest& request) {
-  OptionSet set("lockstep data pack [options] DIR OUT",
-                "Packs the images of DIR/train/CLASS/, DIR/val/CLASS/ and DIR/test/CLASS/, or with "
-                "--test-fraction those of DIR/CLASS/, into a few large files in OUT, which are smaller and "
-                "faster to read. Train on them with --dataset images --data-dir OUT. An OUT that already "
-                "holds packed images is refused; what an interrupted packing left there is replaced.");
+  OptionSet set(
+      "lockstep data pack [options] DIR OUT",
+      "Packs the images of DIR/train/CLASS/, DIR/val/CLASS/ and DIR/test/CLASS/, or with "
+      "--test-fraction those of DIR/CLASS/, or with --labels those of a table, into a few large files in "
+      "OUT, which are smaller and faster to read. Train on them with --dataset images --data-dir OUT. An OUT "
+      "that already holds packed images is refused; what an interrupted packing left there is replaced.");
   set.positional("DIR", "folder with the images, or tar files (train-{00..09}.tar)", request.source);
   set.positional("OUT", "folder for the packed files", request.target);
   set.add(request);
@@ -75,7 +91,11 @@ void pack_part(const PackRequest& request, const std::string& part, const ImageL
 /// Lists the images of DIR, which no option names.
 ImageParts list_parts(const PackRequest& request) {
   try {
-    return list_image_parts(request.source, request.test_fraction);
+    if (request.labels.empty()) return list_image_parts(request.source, request.test_fraction);
+    return list_labelled_images({.directory = request.source,
+                                 .labels = request.labels,
+                                 .label_column = request.label_column,
+                                 .test_fraction = request.test_fraction});
   } catch (const Error& error) {
     if (error.field() != "data-dir") throw;
     throw Error(error.category(), error.message());
@@ -103,7 +123,7 @@ void check_not_packed(const std::filesystem::path& target) {
 }
 
 /// Checks that packed files would neither hide the images of a folder nor be taken for a class.
-void check_target(const std::filesystem::path& target, const std::filesystem::path& classes) {
+void check_target(const std::filesystem::path& target, const ImageList& list) {
   for (const Part part : {Part::train, Part::validation, Part::test}) {
     const std::filesystem::path place = find_image_part(target, part);
     if (place.empty()) continue;
@@ -111,10 +131,10 @@ void check_target(const std::filesystem::path& target, const std::filesystem::pa
                                              "another folder for OUT",
                                              target.string(), place.filename().string()));
   }
-  if (!lies_in(target, classes)) return;
+  if (list.has_table || !lies_in(target, list.folder)) return;
   throw Error(Category::usage,
               fmt::format("{}: lies in the folder of the classes, {}; choose another folder for OUT",
-                          target.string(), classes.string()));
+                          target.string(), list.folder.string()));
 }
 
 void pack_parts(PackRequest request) {
@@ -122,9 +142,9 @@ void pack_parts(PackRequest request) {
   check_not_packed(request.target);
   request.options.on_bad_file = [](const std::string& line) { print_warning(line + "; skipped"); };
   const ImageParts images = list_parts(request);
-  check_target(request.target, images.train.folder);
+  check_target(request.target, images.train);
   for (const std::optional<ImageList>* list : {&images.validation, &images.test}) {
-    if (*list) check_target(request.target, (*list)->folder);
+    if (*list) check_target(request.target, **list);
   }
   // The training images come last: their index says that the packing is complete.
   for (const char* part : {"train", "validation", "test"}) remove_packed_images(request.target, part);

@@ -200,13 +200,12 @@ std::string preparation_note(const SavedModel& model, const InputOptions& input)
 
 std::unique_ptr<Network> network_of(const SavedModel& model, const std::string& name, Shape shape,
                                     int classes) {
-  const std::string flag = flag_of(&ModelOptions::name);
   if (!model.describes_itself()) {
     if (!name.empty()) return make_model(name, shape, classes > 0 ? classes : outputs_in(model, name, shape));
     throw Error(Category::usage,
                 fmt::format("{}: does not contain its network, as it is not from this version "
                             "of lockstep: name the network, such as {} resnet18",
-                            model.place, flag));
+                            model.place, flag_of(&ModelOptions::name)));
   }
   std::unique_ptr<Network> own = make_network(model.description, model.place);
   if (name.empty()) {
@@ -216,10 +215,10 @@ std::unique_ptr<Network> network_of(const SavedModel& model, const std::string& 
   std::unique_ptr<Network> named = make_model(name, model.description.shape, model.description.outputs);
   if (same_parameters(*named, *own)) return named;
   const std::string own_name = fact(model.description.options, "model");
-  throw Error(
-      Category::usage,
-      fmt::format("{} {}: {} is the model of {}; without {}, its own network is used", flag, in_quotes(name),
-                  model.place, own_name.empty() ? "another network" : in_quotes(own_name), flag));
+  throw Error(Category::usage,
+              fmt::format("{} is not the network of {}{}: omit it", in_quotes(name), model.place,
+                          own_name.empty() ? "" : fmt::format(", which is {}", in_quotes(own_name))),
+              "model");
 }
 
 std::optional<TrainedTable> trained_table(const SavedModel& model) {

@@ -347,11 +347,13 @@ void OptionSet::read_entries(const std::vector<ConfigEntry>& entries, const std:
 Names OptionSet::replace_by_list(Values& values) const {
   if (replaced_.empty() || list_->empty()) return {};
   const auto is_typed = [](const Source& source) { return source.origin.starts_with("--"); };
-  if (const auto found = values.find(replaced_); found != values.end() && is_typed(found->second)) {
-    throw Error(Category::usage, fmt::format("both {} and {} are given: omit one of them",
-                                             in_quotes(list_->front()), found->second.origin));
+  for (const std::string& name : replaced_) {
+    if (const auto found = values.find(name); found != values.end() && is_typed(found->second)) {
+      throw Error(Category::usage, fmt::format("both {} and {} are given: omit one of them",
+                                               in_quotes(list_->front()), found->second.origin));
+    }
+    values.erase(name);
   }
-  values.erase(replaced_);
   Names others;
   for (const auto& [name, source] : values) {
     if (!is_typed(source)) others.push_back(name);

@@ -83,11 +83,10 @@ class OptionSet {
     positionals_.push_back(
         {std::move(placeholder), std::move(help), &target, false, std::move(choices), std::move(noun)});
   }
-  /// Adds any number of last arguments without a name. If some are given, the option `replaced` (empty: none)
-  /// is refused on the command line and ignored elsewhere, as are options from elsewhere that then have no
-  /// effect.
+  /// Adds any number of last arguments without a name. If some are given, the options `replaced` are refused
+  /// on the command line and ignored elsewhere, as are options from elsewhere that then have no effect.
   void list(std::string placeholder, std::string help, std::vector<std::string>& targets,
-            std::string replaced = {}) {
+            Names replaced = {}) {
     positionals_.push_back({std::move(placeholder), std::move(help), nullptr, false});
     list_ = &targets;
     replaced_ = std::move(replaced);
@@ -214,7 +213,7 @@ class OptionSet {
   std::vector<Option> options_;
   std::vector<Positional> positionals_;
   std::vector<std::string>* list_ = nullptr;  ///< receives all later arguments; null: there may be none
-  std::string replaced_;                      ///< option that these arguments replace; empty: none
+  Names replaced_;                            ///< options that these arguments replace
   std::set<std::string> ignored_;
   std::function<bool(const std::string&)> is_option_;
   std::vector<std::function<std::vector<OptionText>()>> texts_;

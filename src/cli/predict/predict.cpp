@@ -17,6 +17,7 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/message.h"
+#include "core/options/check.h"
 #include "data/sets/images/image_list.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
@@ -92,6 +93,16 @@ std::vector<ImpliedValue> implied(PredictOptions& options, const OptionSet::Give
   return values;
 }
 
+/// Options that say which data set is predicted, and no more than that.
+Names names_of_data(const PredictOptions& options) {
+  Names names{"split"};
+  for (const OptionText& text : texts_of(options.data)) {
+    const std::string name = text.field.name;
+    if (name != "image-size" && name != "channels") names.push_back(name);
+  }
+  return names;
+}
+
 OptionSet option_set(PredictOptions& options) {
   OptionSet set(
       "lockstep predict [options] MODEL PATH... | MODEL --dataset NAME",
@@ -106,7 +117,7 @@ OptionSet option_set(PredictOptions& options) {
       "PATH...",
       "images, in JPEG, PNG or WebP; folders and tar archives of them; tables (.csv), for a model of tables; "
       "- for names on the standard input, one on a line",
-      options.paths, "dataset");
+      options.paths, names_of_data(options));
   set.add(options);
   set.config_file();
   set.imply([&options](const OptionSet::Given& given) { return implied(options, given); });

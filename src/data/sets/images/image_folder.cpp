@@ -103,7 +103,7 @@ ImageList list_images(const std::filesystem::path& folder, const std::vector<std
     if (std::ranges::any_of(found.others, is_image_name)) {
       advice = class_name_advice(folder);
       if (advice.empty()) {
-        advice = "; train and eval can take the classes of its images from a table (--labels)";
+        advice = "; a table can name the classes of its images (--labels)";
       }
     }
     fail_images(folder, fmt::format("holds neither folders named after classes nor train*.tar{}", advice));
