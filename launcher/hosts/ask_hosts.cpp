@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/command_line.h"
 #include "core/json/json.h"
 #include "core/options/internal_variables.h"
+#include "core/text/command_line.h"
 #include "hosts/host_names.h"
 #include "lockstep/error.h"
 #include "supervisor/decision.h"

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "core/json/json.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep::launcher {

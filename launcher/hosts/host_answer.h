@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/host_facts.h"
+#include "core/process/host_facts.h"
 #include "processes/program_output.h"
 
 namespace lockstep::launcher {

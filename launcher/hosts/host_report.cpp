@@ -10,7 +10,7 @@
 #include <set>
 
 #include "core/json/members.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 namespace lockstep::launcher {
 namespace {

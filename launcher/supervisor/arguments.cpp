@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/nearest.h"
-#include "core/whole_number.h"
+#include "core/text/nearest.h"
+#include "core/text/whole_number.h"
 #include "lockstep/error.h"
 
 namespace lockstep::launcher {

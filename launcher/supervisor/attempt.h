@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/launcher_report.h"
+#include "core/process/launcher_report.h"
 
 namespace lockstep::launcher {
 

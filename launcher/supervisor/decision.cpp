@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep::launcher {

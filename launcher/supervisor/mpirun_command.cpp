@@ -8,9 +8,9 @@
 #include <iterator>
 #include <sstream>
 
-#include "core/printable.h"
 #include "core/process/process.h"
 #include "core/process/processors.h"
+#include "core/text/printable.h"
 #include "device/host_probe.h"
 #include "lockstep/error.h"
 #include "supervisor/decision.h"

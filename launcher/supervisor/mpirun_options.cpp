@@ -11,9 +11,9 @@
 #include <sstream>
 #include <system_error>
 
-#include "core/printable.h"
-#include "core/split.h"
-#include "core/whole_number.h"
+#include "core/text/printable.h"
+#include "core/text/split.h"
+#include "core/text/whole_number.h"
 #include "lockstep/error.h"
 
 namespace lockstep::launcher {

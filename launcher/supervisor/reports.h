@@ -4,7 +4,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "core/launcher_report.h"
+#include "core/process/launcher_report.h"
 #include "supervisor/attempt.h"
 
 namespace lockstep::launcher {

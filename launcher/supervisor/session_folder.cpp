@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/files/temporary_folder.h"
-#include "core/split.h"
+#include "core/text/split.h"
 #include "lockstep/error.h"
 
 namespace lockstep::launcher {

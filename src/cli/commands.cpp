@@ -9,10 +9,10 @@
 #include "cli/output.h"
 #include "comm/world/check_same.h"
 #include "comm/world/launch.h"
-#include "core/launcher_report.h"
-#include "core/message.h"
-#include "core/printable.h"
-#include "core/split.h"
+#include "core/process/launcher_report.h"
+#include "core/text/message.h"
+#include "core/text/printable.h"
+#include "core/text/split.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "core/split.h"
+#include "core/text/split.h"
 
 namespace lockstep {
 namespace {

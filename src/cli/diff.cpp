@@ -12,7 +12,7 @@
 #include "cli/train/train_options.h"
 #include "core/files/file_system.h"
 #include "core/json/members.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 #include "run/facts.h"
 #include "run/report/run_comparison.h"

@@ -12,10 +12,10 @@
 #include "cli/output.h"
 #include "cli/preflight/preflight.h"
 #include "cli/program_help.h"
-#include "core/launcher_report.h"
-#include "core/message.h"
-#include "core/nearest.h"
+#include "core/process/launcher_report.h"
 #include "core/process/process.h"
+#include "core/text/message.h"
+#include "core/text/nearest.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
 

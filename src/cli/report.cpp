@@ -9,7 +9,7 @@
 #include "cli/source_files.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file_system.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "run/report/csv.h"
 #include "run/report/html_report.h"
 #include "run/run_folder.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/process/processors.h"
-#include "core/split.h"
+#include "core/text/split.h"
 
 namespace lockstep {
 namespace {

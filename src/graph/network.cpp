@@ -7,7 +7,7 @@
 #include <numeric>
 #include <span>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <numeric>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

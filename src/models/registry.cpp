@@ -4,10 +4,10 @@
 #include <map>
 #include <optional>
 
-#include "core/nearest.h"
-#include "core/printable.h"
-#include "core/split.h"
-#include "core/whole_number.h"
+#include "core/text/nearest.h"
+#include "core/text/printable.h"
+#include "core/text/split.h"
+#include "core/text/whole_number.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "models/architectures.h"

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 #include "optim/rules/rules.h"
 

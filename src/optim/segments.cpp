@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "core/nearest.h"
+#include "core/text/nearest.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

@@ -6,9 +6,9 @@
 #include <type_traits>
 
 #include "core/json/json.h"
-#include "core/nearest.h"
 #include "core/options/check.h"
-#include "core/printable.h"
+#include "core/text/nearest.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 #include "models/json/json_network.h"
 

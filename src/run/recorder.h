@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/message.h"
+#include "core/text/message.h"
 #include "lockstep/field.h"
 #include "lockstep/period.h"
 #include "run/sinks/progress_text.h"

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/as_text.h"
-#include "core/command_line.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
-#include "core/whole_number.h"
+#include "core/text/as_text.h"
+#include "core/text/command_line.h"
+#include "core/text/whole_number.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/checkpoint_folder.h"
 #include "run/record_line.h"

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "core/options/check.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

@@ -9,9 +9,9 @@
 #include <memory>
 #include <utility>
 
-#include "core/command_line.h"
 #include "core/options/text.h"
-#include "core/printable.h"
+#include "core/text/command_line.h"
+#include "core/text/printable.h"
 #include "data/files/table_encoding.h"
 #include "lockstep/error.h"
 #include "run/facts.h"

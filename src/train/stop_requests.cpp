@@ -15,10 +15,10 @@
 
 #include "comm/world/launch.h"
 #include "core/clock.h"
-#include "core/launcher_report.h"
-#include "core/message.h"
 #include "core/options/text.h"
+#include "core/process/launcher_report.h"
 #include "core/process/signals.h"
+#include "core/text/message.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"
 #include "watch/watch.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/as_text.h"
 #include "core/files/file.h"
+#include "core/text/as_text.h"
 
 namespace lockstep {
 

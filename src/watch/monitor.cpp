@@ -12,10 +12,10 @@
 
 #include "core/clock.h"
 #include "core/json/json.h"
-#include "core/launcher_report.h"
-#include "core/message.h"
-#include "core/printable.h"
+#include "core/process/launcher_report.h"
 #include "core/process/signals.h"
+#include "core/text/message.h"
+#include "core/text/printable.h"
 #include "device/device.h"
 #include "watch/report.h"
 

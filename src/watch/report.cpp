@@ -8,7 +8,7 @@
 #include "core/files/atomic_file.h"
 #include "core/files/temporary_folder.h"
 #include "core/json/json.h"
-#include "core/message.h"
+#include "core/text/message.h"
 
 namespace lockstep {
 namespace {

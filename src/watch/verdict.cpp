@@ -6,8 +6,8 @@
 #include <functional>
 #include <numeric>
 
-#include "core/printable.h"
 #include "core/process/process.h"
+#include "core/text/printable.h"
 
 namespace lockstep {
 namespace {

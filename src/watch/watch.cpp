@@ -11,7 +11,7 @@
 #include <random>
 #include <utility>
 
-#include "core/message.h"
+#include "core/text/message.h"
 #include "watch/job_memory.h"
 #include "watch/monitor.h"
 

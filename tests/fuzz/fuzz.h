@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/as_text.h"
+#include "core/text/as_text.h"
 #include "lockstep/error.h"
 
 /// Calls `read`. An error of `category` refuses the input; others end the fuzzer.

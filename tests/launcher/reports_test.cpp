@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/launcher_report.h"
+#include "core/process/launcher_report.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "core/files/folder.h"
 #include "core/files/line_writer.h"
-#include "core/message.h"
+#include "core/text/message.h"
 #include "run/recorder.h"
 #include "run/run_folder.h"
 #include "run/run_record.h"

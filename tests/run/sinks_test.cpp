@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "core/message.h"
+#include "core/text/message.h"
 #include "run/record_line.h"
 #include "run/recorder.h"
 #include "run/sinks/console_sink.h"

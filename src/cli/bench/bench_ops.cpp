@@ -7,7 +7,7 @@
 #include "cli/bench/work.h"
 #include "cli/model/model_summary.h"
 #include "core/json/members.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "graph/summary.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"

@@ -12,7 +12,7 @@
 #include "comm/communicator.h"
 #include "comm/world/gather.h"
 #include "core/json/members.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "core/version.h"
 #include "device/cpu/cpu_device.h"
 #include "device/host_probe.h"

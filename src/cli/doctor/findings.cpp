@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "cli/options/flag.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "lockstep/execution.h"
 
 namespace lockstep {

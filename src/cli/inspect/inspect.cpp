@@ -14,7 +14,7 @@
 #include "cli/results.h"
 #include "core/files/file_system.h"
 #include "core/hash.h"
-#include "core/message.h"
+#include "core/text/message.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/model_file.h"

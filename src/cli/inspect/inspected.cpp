@@ -6,7 +6,7 @@
 
 #include "cli/model/model_summary.h"
 #include "cli/model/saved_model.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "data/files/table_encoding.h"
 #include "train/run_description.h"
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/files/file_system.h"
-#include "core/message.h"
+#include "core/text/message.h"
 #include "lockstep/error.h"
 #include "run/run_folder.h"
 

@@ -17,7 +17,7 @@
 #include "core/files/file_system.h"
 #include "core/hash.h"
 #include "core/options/text.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "core/version.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "cli/options/flag.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "data/files/csv_cell.h"
 #include "data/files/csv_table.h"
 #include "data/files/table_encoding.h"

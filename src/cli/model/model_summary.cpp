@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/options/text.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "graph/graph.h"
 #include "graph/summary.h"
 #include "ops/cpu/cpu_plan.h"

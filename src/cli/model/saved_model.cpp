@@ -11,7 +11,7 @@
 #include "cli/options/flag.h"
 #include "core/files/file_system.h"
 #include "core/options/check.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"

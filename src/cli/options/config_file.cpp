@@ -6,8 +6,8 @@
 #include <set>
 
 #include "core/files/file.h"
-#include "core/printable.h"
-#include "core/utf8.h"
+#include "core/text/printable.h"
+#include "core/text/utf8.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

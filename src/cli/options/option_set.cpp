@@ -7,9 +7,9 @@
 #include <boost/program_options.hpp>
 #include <cctype>
 
-#include "core/nearest.h"
 #include "core/options/internal_variables.h"
-#include "core/printable.h"
+#include "core/text/nearest.h"
+#include "core/text/printable.h"
 
 namespace lockstep {
 namespace {

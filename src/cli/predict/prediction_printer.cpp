@@ -10,7 +10,7 @@
 
 #include "cli/model/target_text.h"
 #include "core/json/members.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "run/report/csv.h"
 
 namespace lockstep {

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "core/host_facts.h"
+#include "core/process/host_facts.h"
 
 namespace lockstep {
 

@@ -16,7 +16,7 @@
 #include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
-#include "core/message.h"
+#include "core/text/message.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
 #include "lockstep/model_file.h"

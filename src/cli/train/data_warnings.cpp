@@ -8,7 +8,7 @@
 
 #include "cli/model/labels.h"
 #include "cli/options/flag.h"
-#include "core/message.h"
+#include "core/text/message.h"
 #include "data/sets/images/packed_images.h"
 
 namespace lockstep {

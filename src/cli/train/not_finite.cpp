@@ -6,8 +6,8 @@
 
 #include "core/files/atomic_file.h"
 #include "core/json/json.h"
-#include "core/message.h"
-#include "core/printable.h"
+#include "core/text/message.h"
+#include "core/text/printable.h"
 
 namespace lockstep {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "comm/world/launch.h"
-#include "core/command_line.h"
 #include "core/options/internal_variables.h"
 #include "core/options/text.h"
+#include "core/text/command_line.h"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/launcher_report.h"
+#include "core/process/launcher_report.h"
 #include "lockstep/period.h"
 
 namespace lockstep {

@@ -16,7 +16,7 @@
 #include "cli/train/training_run.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
-#include "core/message.h"
+#include "core/text/message.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 #include "run/run_folder.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm/world/agreement.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "device/host_probe.h"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "core/message.h"
+#include "core/text/message.h"
 
 namespace lockstep {
 namespace {

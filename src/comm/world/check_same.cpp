@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "comm/world/gather.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "core/version.h"
 #include "lockstep/error.h"
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/as_text.h"
-#include "core/split.h"
+#include "core/text/as_text.h"
+#include "core/text/split.h"
 #include "lockstep/world.h"
 
 namespace lockstep {

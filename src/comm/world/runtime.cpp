@@ -11,9 +11,9 @@
 #include "comm/world/agreement.h"
 #include "comm/world/start_checks.h"
 #include "core/files/file.h"
-#include "core/message.h"
 #include "core/options/internal_variables.h"
 #include "core/process/process.h"
+#include "core/text/message.h"
 #include "device/host_probe.h"
 
 namespace lockstep {

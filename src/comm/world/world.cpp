@@ -13,8 +13,8 @@
 #include "comm/world/agreement.h"
 #include "comm/world/runtime.h"
 #include "comm/world/watch_of.h"
-#include "core/launcher_report.h"
-#include "core/message.h"
+#include "core/process/launcher_report.h"
+#include "core/text/message.h"
 
 namespace lockstep {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/as_text.h"
+#include "core/text/as_text.h"
 
 namespace lockstep {
 namespace {

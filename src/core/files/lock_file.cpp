@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "core/files/folder.h"
-#include "core/message.h"
-#include "core/printable.h"
+#include "core/text/message.h"
+#include "core/text/printable.h"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 namespace lockstep {
 namespace {

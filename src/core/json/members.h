@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/split.h"
+#include "core/text/split.h"
 #include "lockstep/field.h"
 
 namespace lockstep {

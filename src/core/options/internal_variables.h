@@ -9,7 +9,7 @@ namespace lockstep {
 /// Hexadecimal digits that identify the processes which lockstep-run starts together. Their files in /dev/shm
 /// have names that begin with "lockstep-" and contain these digits; lockstep-run removes files that are left.
 inline constexpr const char* job_variable = "LOCKSTEP_JOB";
-/// Version of the protocol and secret for reports to lockstep-run (core/launcher_report.h).
+/// Version of the protocol and secret for reports to lockstep-run (core/process/launcher_report.h).
 inline constexpr const char* launcher_variable = "LOCKSTEP_LAUNCHER";
 /// Set by versions of lockstep-run that read the run directory from a message for people.
 inline constexpr const char* old_launcher_variable = "LOCKSTEP_TELL_RUN_DIR";

@@ -10,9 +10,9 @@
 #include <cmath>
 #include <optional>
 
-#include "core/nearest.h"
-#include "core/printable.h"
-#include "core/split.h"
+#include "core/text/nearest.h"
+#include "core/text/printable.h"
+#include "core/text/split.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

@@ -13,8 +13,8 @@
 #include <set>
 #include <sstream>
 
-#include "core/split.h"
-#include "core/whole_number.h"
+#include "core/text/split.h"
+#include "core/text/whole_number.h"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "core/split.h"
+#include "core/text/split.h"
 
 namespace lockstep {
 namespace {

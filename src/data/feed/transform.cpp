@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/options/check.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "data/augment/random_resized_crop.h"
 #include "lockstep/error.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/files/content.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/nearest.h"
-#include "core/printable.h"
-#include "core/utf8.h"
-#include "core/whole_number.h"
+#include "core/text/nearest.h"
+#include "core/text/printable.h"
+#include "core/text/utf8.h"
+#include "core/text/whole_number.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/printable.h"
-#include "core/whole_number.h"
+#include "core/text/printable.h"
+#include "core/text/whole_number.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

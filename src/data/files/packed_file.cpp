@@ -5,7 +5,7 @@
 #include <array>
 
 #include "core/files/file.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "data/files/gzip.h"
 #include "lockstep/error.h"
 

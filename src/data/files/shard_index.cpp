@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/as_text.h"
 #include "core/hash.h"
-#include "core/printable.h"
-#include "core/split.h"
+#include "core/text/as_text.h"
+#include "core/text/printable.h"
+#include "core/text/split.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

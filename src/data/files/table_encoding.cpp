@@ -12,9 +12,9 @@
 #include <set>
 #include <string_view>
 
-#include "core/command_line.h"
-#include "core/nearest.h"
-#include "core/printable.h"
+#include "core/text/command_line.h"
+#include "core/text/nearest.h"
+#include "core/text/printable.h"
 #include "data/files/number_scale.h"
 #include "lockstep/error.h"
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "core/files/content.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "comm/world/gather.h"
-#include "core/message.h"
+#include "core/text/message.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

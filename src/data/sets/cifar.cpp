@@ -4,8 +4,8 @@
 
 #include <sstream>
 
-#include "core/as_text.h"
 #include "core/files/file.h"
+#include "core/text/as_text.h"
 #include "data/sets/registry.h"
 #include "lockstep/error.h"
 #include "lockstep/world.h"

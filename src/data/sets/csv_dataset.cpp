@@ -7,11 +7,11 @@
 #include <set>
 #include <utility>
 
-#include "core/command_line.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
-#include "core/printable.h"
 #include "core/random/hash_integer.h"
+#include "core/text/command_line.h"
+#include "core/text/printable.h"
 #include "data/files/number_scale.h"
 #include "data/sets/held_out.h"
 #include "data/sets/parts.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/files/file_system.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "data/files/idx.h"
 #include "data/sets/registry.h"
 #include "lockstep/error.h"

@@ -7,10 +7,10 @@
 #include <map>
 #include <span>
 
-#include "core/as_text.h"
 #include "core/files/file.h"
 #include "core/json/json.h"
-#include "core/nearest.h"
+#include "core/text/as_text.h"
+#include "core/text/nearest.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
 #include "models/json/layer_options.h"

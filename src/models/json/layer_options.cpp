@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/nearest.h"
-#include "core/printable.h"
+#include "core/text/nearest.h"
+#include "core/text/printable.h"
 #include "graph/operations.h"
 
 namespace lockstep {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "core/json/json.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"

@@ -9,7 +9,7 @@
 #include <numbers>
 
 #include "core/files/atomic_file.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "core/version.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"

@@ -14,7 +14,7 @@
 #include <utility>
 #include <variant>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
 #include "onnx/protobuf/adaptive_matrices.h"

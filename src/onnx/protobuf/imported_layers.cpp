@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
 #include "models/json/json_network.h"

@@ -8,8 +8,8 @@
 
 #include "core/files/content.h"
 #include "core/files/file.h"
-#include "core/printable.h"
-#include "core/whole_number.h"
+#include "core/text/printable.h"
+#include "core/text/whole_number.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
 

@@ -7,12 +7,12 @@
 #include <string_view>
 #include <utility>
 
-#include "core/as_text.h"
 #include "core/files/atomic_file.h"
 #include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "core/hash.h"
-#include "core/printable.h"
+#include "core/text/as_text.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/checkpoint_folder.h"
 #include "run/checkpoint/manifest.h"

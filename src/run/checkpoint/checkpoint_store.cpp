@@ -14,7 +14,7 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/files/temporary_name.h"
-#include "core/message.h"
+#include "core/text/message.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/checkpoint_folder.h"
 

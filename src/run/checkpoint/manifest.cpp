@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "core/hash.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/checkpoint_folder.h"
 

@@ -8,13 +8,13 @@
 #include <cstring>
 #include <string_view>
 
-#include "core/as_text.h"
 #include "core/bfloat16.h"
 #include "core/files/atomic_file.h"
 #include "core/files/content.h"
 #include "core/files/file.h"
 #include "core/hash.h"
-#include "core/printable.h"
+#include "core/text/as_text.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/model_header.h"
 

@@ -10,8 +10,8 @@
 
 #include "core/json/json.h"
 #include "core/json/members.h"
-#include "core/printable.h"
-#include "core/utf8.h"
+#include "core/text/printable.h"
+#include "core/text/utf8.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

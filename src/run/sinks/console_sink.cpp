@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/message.h"
+#include "core/text/message.h"
 #include "lockstep/error.h"
 #include "run/sinks/progress_text.h"
 

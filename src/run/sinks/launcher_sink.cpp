@@ -3,7 +3,7 @@
 #include <variant>
 
 #include "core/clock.h"
-#include "core/launcher_report.h"
+#include "core/process/launcher_report.h"
 
 namespace lockstep {
 

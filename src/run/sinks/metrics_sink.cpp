@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "core/message.h"
-#include "core/printable.h"
+#include "core/text/message.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 #include "run/record_line.h"
 #include "run/run_folder.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/clock.h"
-#include "core/message.h"
+#include "core/text/message.h"
 #include "lockstep/error.h"
 #include "run/run_record.h"
 

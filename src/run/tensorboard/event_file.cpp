@@ -11,7 +11,7 @@
 
 #include "core/clock.h"
 #include "core/files/folder.h"
-#include "core/whole_number.h"
+#include "core/text/whole_number.h"
 #include "run/tensorboard/event_records.h"
 #include "run/tensorboard/summary.h"
 

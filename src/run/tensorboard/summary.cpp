@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/json/json.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "run/report/class_metrics.h"
 #include "run/report/event_numbers.h"
 

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "core/options/check.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "core/version.h"
 #include "data/image/jpeg.h"
 #include "data/image/png.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "data/feed/micro_batch_reader.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"

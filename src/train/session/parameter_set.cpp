@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/hash.h"
-#include "core/nearest.h"
+#include "core/text/nearest.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "core/message.h"
-#include "core/printable.h"
+#include "core/text/message.h"
+#include "core/text/printable.h"
 #include "device/cuda_probe.h"
 #include "lockstep/error.h"
 

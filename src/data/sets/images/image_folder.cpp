@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "core/command_line.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
-#include "core/printable.h"
+#include "core/text/command_line.h"
+#include "core/text/printable.h"
 #include "data/sets/parts.h"
 #include "lockstep/error.h"
 

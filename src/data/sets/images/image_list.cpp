@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep {

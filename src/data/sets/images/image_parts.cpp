@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/command_line.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/hash.h"
-#include "core/printable.h"
+#include "core/text/command_line.h"
+#include "core/text/printable.h"
 #include "data/files/number_pattern.h"
 #include "data/sets/held_out.h"
 #include "data/sets/images/image_folder.h"

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <utility>
 
-#include "core/nearest.h"
-#include "core/printable.h"
-#include "core/split.h"
-#include "core/utf8.h"
+#include "core/text/nearest.h"
+#include "core/text/printable.h"
+#include "core/text/split.h"
+#include "core/text/utf8.h"
 #include "data/files/csv_cell.h"
 #include "data/files/csv_table.h"
 #include "data/sets/images/image_list.h"

@@ -14,7 +14,7 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/hash.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "data/sets/held_out.h"
 #include "data/sets/images/label_table.h"
 #include "data/sets/parts.h"

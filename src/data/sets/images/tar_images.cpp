@@ -12,7 +12,7 @@
 #include <unordered_map>
 
 #include "core/files/file.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "data/files/csv_table.h"
 #include "data/files/tar_index.h"
 #include "lockstep/error.h"

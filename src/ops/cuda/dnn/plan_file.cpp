@@ -6,7 +6,7 @@
 
 #include "core/files/atomic_file.h"
 #include "core/files/file.h"
-#include "core/printable.h"
+#include "core/text/printable.h"
 #include "lockstep/error.h"
 
 namespace lockstep::cuda {

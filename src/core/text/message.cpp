@@ -1,4 +1,4 @@
-#include "core/message.h"
+#include "core/text/message.h"
 
 #include <poll.h>
 
@@ -8,7 +8,7 @@
 #include <new>
 #include <string>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 namespace lockstep {
 

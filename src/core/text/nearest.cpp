@@ -1,4 +1,4 @@
-#include "core/nearest.h"
+#include "core/text/nearest.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/launcher_report.h"
+#include "core/process/launcher_report.h"
 
 #include <algorithm>
 #include <cstdio>

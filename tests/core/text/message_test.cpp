@@ -1,4 +1,4 @@
-#include "core/message.h"
+#include "core/text/message.h"
 
 #include <gtest/gtest.h>
 

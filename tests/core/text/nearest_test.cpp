@@ -1,4 +1,4 @@
-#include "core/nearest.h"
+#include "core/text/nearest.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/printable.h"
+#include "core/text/printable.h"
 
 #include <fmt/format.h>
 
