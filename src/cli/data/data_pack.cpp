@@ -131,9 +131,9 @@ void check_target(const std::filesystem::path& target, const ImageList& list) {
                                              "another folder for OUT",
                                              target.string(), place.filename().string()));
   }
-  if (list.has_table || !lies_in(target, list.folder)) return;
+  if (!lies_in(target, list.folder)) return;
   throw Error(Category::usage,
-              fmt::format("{}: lies in the folder of the classes, {}; choose another folder for OUT",
+              fmt::format("{}: lies in the folder of the images, {}; choose another folder for OUT",
                           target.string(), list.folder.string()));
 }
 

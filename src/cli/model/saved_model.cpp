@@ -108,6 +108,17 @@ std::unique_ptr<Network> with_shape(const SavedModel& model, Shape shape) {
   }
 }
 
+/// The network `name` for the samples of a model; null: it cannot take them.
+std::unique_ptr<Network> network_for(const std::string& name, const ModelDescription& description) {
+  check_model_name(name);
+  try {
+    return make_model(name, description.shape, description.outputs);
+  } catch (const Error& error) {
+    if (error.category() != Category::usage) throw;
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 std::string fact(const Facts& facts, const std::string& name) {
@@ -212,8 +223,8 @@ std::unique_ptr<Network> network_of(const SavedModel& model, const std::string& 
     std::unique_ptr<Network> resized = with_shape(model, shape);
     return resized && same_parameters(*resized, *own) ? std::move(resized) : std::move(own);
   }
-  std::unique_ptr<Network> named = make_model(name, model.description.shape, model.description.outputs);
-  if (same_parameters(*named, *own)) return named;
+  std::unique_ptr<Network> named = network_for(name, model.description);
+  if (named && same_parameters(*named, *own)) return named;
   const std::string own_name = fact(model.description.options, "model");
   throw Error(Category::usage,
               fmt::format("{} is not the network of {}{}: omit it", in_quotes(name), model.place,
