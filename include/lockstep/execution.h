@@ -84,7 +84,7 @@ void visit_gpu_options(auto& cuda_graph, auto& streams, auto& steps_at_once, aut
         {.name = "cuda-graph",
          .help =
              "submit each step to the GPU as one graph; off is for debugging and does not affect the result",
-         .scope = Scope::local,
+         .scope = Scope::protocol,  // NCCL: all ranks capture a collective, or none
          .choices =
              [] {
                return Names{"on", "off"};

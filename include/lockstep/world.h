@@ -43,9 +43,9 @@ class World {
   /// Concatenates `own` of all ranks in rank order; its length is the same on all ranks. For small data.
   /// Collective. Throws Error(resource) for 2 GiB or more of a rank.
   std::vector<std::byte> all_gather(std::span<const std::byte> own) const;
-  /// Returns rank 0's `own` on every rank. For small data. Collective. Throws Error(resource) for 2 GiB or
-  /// more.
-  std::vector<std::byte> broadcast(std::span<const std::byte> own) const;
+  /// Returns the `own` of rank `from` on every rank. For small data. Collective. Throws Error(resource) for
+  /// 2 GiB or more.
+  std::vector<std::byte> broadcast(std::span<const std::byte> own, int from = 0) const;
   /// Replaces each value by its sum over all ranks, which have equal numbers of values. Collective.
   void sum(std::span<std::uint64_t> values) const;
   void barrier() const;

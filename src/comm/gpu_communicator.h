@@ -16,11 +16,11 @@ std::string nccl_version();
 /// streams; all other exchanges wait for them.
 ///
 /// `host` connects the same ranks, and makes the immediate exchanges. `gpu`:
-/// PCI address of the device, which no other rank uses. All references outlive the communicator. Collective.
-/// Throws Error(resource) on all ranks, one of which prints the reason, if NCCL is missing on a rank. A rank
-/// on which NCCL fails throws alone, Error(resource) or Error(peer); the others wait until their
-/// watchdog finds that it has ended.
+/// PCI address of the device, which no other rank uses. `local_ranks`: ranks on this host, for error
+/// messages. All references outlive the communicator. Collective. Throws Error(resource) on all ranks, one of
+/// which prints the reason, if NCCL is missing on a rank. A rank on which NCCL fails throws alone,
+/// Error(resource) or Error(peer); the others wait until their watchdog finds that it has ended.
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, const std::string& gpu,
-                                                     Device& device);
+                                                     Device& device, int local_ranks = 1);
 
 }  // namespace lockstep

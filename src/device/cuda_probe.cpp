@@ -7,8 +7,11 @@ namespace {
 
 constexpr int min_major = 8;  // required by bf16, tf32 and the compiled kernels
 
-/// Oldest driver for programs of a CUDA version (release notes of the CUDA toolkit, table 3). For CUDA 12,
-/// that of 12.1, the first to allow more than 4 KB of arguments of a kernel, as sums of many parts have.
+/// Oldest CUDA version of a driver for programs of a CUDA version: any with the same first number. For CUDA
+/// 12, it is 12.1, the first to allow more than 4 KB of arguments of a kernel, as sums of many parts have.
+int min_driver_supports(int version) { return version / 1000 == 12 ? 12010 : version / 1000 * 1000; }
+
+/// Oldest such driver (release notes of the CUDA toolkit, table 3).
 std::string min_driver(int version) {
   switch (version / 1000) {
     case 13:
@@ -31,13 +34,15 @@ Obstacle driver_obstacle(const Probe& found) {
     return {"there is no NVIDIA driver",
             "install one; in a container: docker run --gpus all, or --nv of Apptainer"};
   }
-  if (found.driver_supports != 0 && found.driver_supports / 1000 < found.built_for / 1000) {
+  if (found.driver_supports != 0 && found.driver_supports < min_driver_supports(found.built_for)) {
     const std::string version = found.driver.empty() ? "" : " " + found.driver;
+    const int major = found.driver_supports / 1000;
     return {
         fmt::format("the NVIDIA driver{} is too old: it is for CUDA {}, this program for CUDA {}", version,
                     cuda_version_text(found.driver_supports), cuda_version_text(found.built_for)),
-        fmt::format("install driver {} or newer, or build lockstep with CUDA {}", min_driver(found.built_for),
-                    found.driver_supports / 1000)};
+        fmt::format(
+            "install driver {} or newer{}", min_driver(found.built_for),
+            major < found.built_for / 1000 ? fmt::format(", or build lockstep with CUDA {}", major) : "")};
   }
   if (!found.failure.empty()) {
     return {"CUDA does not start: " + found.failure, "check nvidia-smi and dmesg"};

@@ -3,6 +3,8 @@
 #include <numeric>
 #include <utility>
 
+#include "comm/world/agreement.h"
+
 namespace lockstep {
 namespace {
 
@@ -107,13 +109,17 @@ class FoldedParts {
 /// Sum of a bucket in the order of the tree, folded by every rank.
 class FoldedEverywhere {
  public:
+  /// `all`: memory for the partial sums of all ranks.
   FoldedEverywhere(Communicator& communicator, Summation& summation, Fold fold,
                    const std::vector<float*>& own, const std::vector<std::uint32_t>& counts,
-                   std::span<float> sum)
-      : summation_(summation), fold_(std::move(fold)), sum_(sum), own_(own.begin(), own.end()) {
+                   std::span<float> sum, Buffer all)
+      : summation_(summation),
+        fold_(std::move(fold)),
+        sum_(sum),
+        own_(own.begin(), own.end()),
+        all_(std::move(all)) {
     std::vector<std::size_t> bounds{0};
     for (const std::uint32_t count : counts) bounds.push_back(bounds.back() + count * sum.size_bytes());
-    all_ = summation.allocate(bounds.back() / sizeof(float));
     for (std::size_t at = 0; at < bounds.back(); at += sum.size_bytes()) {
       inputs_.push_back(reinterpret_cast<float*>(all_.data() + at));
     }
@@ -138,16 +144,13 @@ class FoldedEverywhere {
   std::vector<const float*> own_;
   std::vector<const float*> inputs_;  ///< partial sums of all ranks, in `all_`
   std::size_t first_ = 0;             ///< number of this rank's first input
-  Buffer all_;
+  const Buffer all_;
   Gather gather_;
 };
 
 /// Sum of a bucket in the order of the tree, beside later work.
 template <class Sum>
-AllReduce plan_tree_bucket(Communicator& communicator, Summation& summation, const Fold& fold,
-                           const std::vector<float*>& own, const std::vector<std::uint32_t>& counts,
-                           std::span<float> sum) {
-  const auto folded = std::make_shared<const Sum>(communicator, summation, fold, own, counts, sum);
+AllReduce beside_later_work(Communicator& communicator, const std::shared_ptr<const Sum>& folded) {
   return {.start = [&communicator, folded](Stream& stream) { folded->record(communicator.fork(stream)); },
           .finish = [&communicator](Stream& stream) { communicator.join(stream); }};
 }
@@ -170,13 +173,28 @@ std::unique_ptr<SumExchange> plan_tree_exchange(Communicator& communicator, Summ
                                                 std::span<float> sum, std::span<const std::size_t> buckets,
                                                 std::size_t gathered) {
   const std::size_t inputs = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  std::vector<Bucket> filled = buckets_of(buckets, sum.size());
+  std::erase_if(filled, [](const Bucket& bucket) { return bucket.size() == 0; });
+  const auto is_gathered = [&](const Bucket& bucket) { return bucket.size() * inputs <= gathered; };
+  std::vector<Buffer> memory(filled.size());
+  agree(communicator, [&] {  // on all of it, before plans that may be collective
+    for (std::size_t i = 0; i < filled.size(); ++i) {
+      if (is_gathered(filled[i])) memory[i] = summation.allocate(filled[i].size() * inputs);
+    }
+  });
   std::vector<BucketedExchange::Part> parts;
-  for (const Bucket bucket : buckets_of(buckets, sum.size())) {
-    if (bucket.size() == 0) continue;
-    const auto plan = bucket.size() * inputs <= gathered ? plan_tree_bucket<FoldedEverywhere>
-                                                         : plan_tree_bucket<FoldedParts>;
-    parts.push_back({bucket.begin, plan(communicator, summation, fold, parts_at(partials, bucket.begin),
-                                        counts, sum.subspan(bucket.begin, bucket.size()))});
+  for (std::size_t i = 0; i < filled.size(); ++i) {
+    const Bucket bucket = filled[i];
+    const std::vector<float*> own = parts_at(partials, bucket.begin);
+    const std::span<float> sum_of_bucket = sum.subspan(bucket.begin, bucket.size());
+    const AllReduce part =
+        is_gathered(bucket)
+            ? beside_later_work(communicator, std::make_shared<const FoldedEverywhere>(
+                                                  communicator, summation, fold, own, counts, sum_of_bucket,
+                                                  std::move(memory[i])))
+            : beside_later_work(communicator, std::make_shared<const FoldedParts>(
+                                                  communicator, summation, fold, own, counts, sum_of_bucket));
+    parts.push_back({bucket.begin, part});
   }
   return std::make_unique<BucketedExchange>(sum, std::move(parts));
 }

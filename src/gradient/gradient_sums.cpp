@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/world/agreement.h"
 #include "gradient/host_exchange.h"
 #include "lockstep/error.h"
 
@@ -119,6 +120,7 @@ std::unique_ptr<GradientSums> plan_bucketed_sums(Communicator& communicator,
                                                  std::span<const std::size_t> buckets, std::size_t gathered) {
   check(options, communicator.rank());
   GradientSums::Parts parts = parts_of_whole_sums(options);
+  agree(communicator, [&] { parts.memory_of_sum(); });  // on its memory, before collective calls
   const Inputs inputs(options.assignment);
   parts.exchange = plan_tree_exchange(communicator, options.summation, parts.merge.results(), inputs.counts,
                                       plan_fold(inputs.nodes, options.assignment.leaves),

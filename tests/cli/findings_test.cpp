@@ -76,6 +76,12 @@ TEST(CudaFindings, SharedAndUsedGpusAreRemarked) {
   expect_holds(allowed, "4 ranks share 1 GPU\n               hint: ");
 }
 
+TEST(CudaFindings, EachRankMaySeeAnotherGpu) {
+  EXPECT_FALSE(describe_sharing(machine(1), {.ranks = 8, .local_ranks = 8, .local_gpus = 8}));
+  expect_holds(text_of(describe_sharing(machine(1), {.ranks = 8, .local_ranks = 8, .local_gpus = 4}).value()),
+               "8 ranks share 4 GPUs\n");
+}
+
 TEST(CudaFindings, MissingNcclMattersToSeveralRanks) {
   cuda::Probe probe = machine(2);
   probe.nccl = {.failure = "libnccl.so.2: no such file"};

@@ -178,11 +178,13 @@ TEST_F(Communication, WorldGathersAndBroadcasts) {
     std::memcpy(theirs.data(), all.data() + static_cast<std::size_t>(rank) * sizeof theirs, sizeof theirs);
     EXPECT_EQ(theirs, (std::array<int, 2>{rank, 7 * rank}));
   }
-  for (const std::string text : {"", "what rank 0 says"}) {
-    const std::string mine =
-        world().rank() == 0 ? text : std::string(static_cast<std::size_t>(world().rank()), '-');
-    const std::vector<std::byte> heard = world().broadcast(std::as_bytes(std::span(mine)));
-    EXPECT_TRUE(std::ranges::equal(heard, std::as_bytes(std::span(text))));
+  for (const int from : {0, world().size() - 1}) {
+    for (const std::string text : {"", "what one rank says"}) {
+      const std::string mine =
+          world().rank() == from ? text : std::string(static_cast<std::size_t>(world().rank()), '-');
+      const std::vector<std::byte> heard = world().broadcast(std::as_bytes(std::span(mine)), from);
+      EXPECT_TRUE(std::ranges::equal(heard, std::as_bytes(std::span(text))));
+    }
   }
 }
 

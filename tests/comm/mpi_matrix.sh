@@ -52,6 +52,7 @@ check() {
     found=$(digest "$ranks") || true
     [[ -n $expected && $found == "$expected" ]] || echo "$ranks ranks: digest '$found' instead of '$expected'"
   done
+  [[ $name != mpich ]] || grep -q '^Requires: mpich ' "$build/lockstep.pc" || echo "lockstep.pc requires another MPI"
 }
 
 passed=0

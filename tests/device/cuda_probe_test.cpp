@@ -29,6 +29,11 @@ TEST(Obstacle, TooOldADriverSaysWhichOneIsNeeded) {
   Probe probe = one_h200();
   probe.driver_supports = 12080;
   EXPECT_EQ(obstacle(probe).hint, "install driver 580 or newer, or build lockstep with CUDA 12");
+  probe.built_for = 12040;
+  probe.driver_supports = 12000;
+  EXPECT_EQ(obstacle(probe).hint, "install driver 530 or newer");
+  probe.driver_supports = 12010;
+  EXPECT_FALSE(obstacle(probe));
 }
 
 TEST(ProbeOfThisMachine, DoesNotThrow) {

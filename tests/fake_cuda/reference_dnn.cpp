@@ -43,12 +43,17 @@ void write(Type type, const Doubles& values, void* data) {
 /// max(value, 0). NaN passes, as in the kernels of this project.
 double positive(double value) { return value <= 0 ? 0 : value; }
 
-/// Fills its workspace with garbage, as a library may.
+/// Fills its workspace with garbage, as a library may. The workspace is larger for fewer samples, which is
+/// possible too.
 class ReferenceOperation final : public DnnOperation {
  public:
-  ReferenceOperation(std::string description, const std::string& what, std::function<void(Tensors)> work)
-      : description_(std::move(description)), name_(what + ", plain loops"), work_(std::move(work)) {}
-  std::size_t workspace_bytes() const override { return 768; }
+  ReferenceOperation(std::string description, const std::string& what, int samples,
+                     std::function<void(Tensors)> work)
+      : description_(std::move(description)),
+        name_(what + ", plain loops"),
+        workspace_bytes_((std::size_t{1} << 16) / size(samples)),
+        work_(std::move(work)) {}
+  std::size_t workspace_bytes() const override { return workspace_bytes_; }
   void run(StreamHandle stream, Tensors tensors, void* workspace) const override {
     timed_launch(stream, name_.c_str(), [&] {
       const cudaError_t code =
@@ -65,6 +70,7 @@ class ReferenceOperation final : public DnnOperation {
  private:
   std::string description_;
   std::string name_;
+  std::size_t workspace_bytes_;
   std::function<void(Tensors)> work_;
 };
 
@@ -174,25 +180,25 @@ void conv_backward_weights(const ConvProblem& p, Tensors tensors) {
 class ReferenceDnn final : public Dnn {
  public:
   std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
-    return plan("conv_forward", describe(problem, ConvDirection::forward, bias, relu),
+    return plan("conv_forward", describe(problem, ConvDirection::forward, bias, relu), problem.samples,
                 [=](Tensors t) { cuda::conv_forward(problem, bias, relu, t); });
   }
   std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
-    return plan("conv_backward_data", describe(problem, ConvDirection::backward_data),
+    return plan("conv_backward_data", describe(problem, ConvDirection::backward_data), problem.samples,
                 [=](Tensors t) { cuda::conv_backward_data(problem, t); });
   }
   std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {
-    return plan("conv_backward_weights", describe(problem, ConvDirection::backward_weights),
+    return plan("conv_backward_weights", describe(problem, ConvDirection::backward_weights), problem.samples,
                 [=](Tensors t) { cuda::conv_backward_weights(problem, t); });
   }
 
   std::string engines() const override { return used_.text(); }
 
  private:
-  std::unique_ptr<DnnOperation> plan(const std::string& name, const std::string& what,
+  std::unique_ptr<DnnOperation> plan(const std::string& name, const std::string& what, int samples,
                                      std::function<void(Tensors)> work) {
     used_.set(what, {"plain loops"});
-    return std::make_unique<ReferenceOperation>("reference " + name, what, std::move(work));
+    return std::make_unique<ReferenceOperation>("reference " + name, what, samples, std::move(work));
   }
 
   PlanFile used_{{}, "no GPU"};

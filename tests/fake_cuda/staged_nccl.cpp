@@ -7,7 +7,7 @@ namespace lockstep {
 std::string nccl_version() { return "emulated"; }
 
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, const std::string& /*gpu*/,
-                                                     Device& device) {
+                                                     Device& device, int /*local_ranks*/) {
   return make_staged_communicator(host, device);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "cli/bench/bench.h"
 #include "cli/bench/work.h"
@@ -77,7 +78,7 @@ class CompiledMicroBatch {
         compiled_(backend().compile(graph_, layout_, plan_)),
         work_(work_of(network_, graph_, *compiled_, samples_)),
         limits_(backend().measure_limits()),
-        runner_(compiled_->make_runner(loader_, {})),
+        runner_(std::move(compiled_->make_runners(loader_, 1, {}).front())),
         parameters_(session_.device().allocate(layout_.elements * sizeof(float))),
         gradients_(session_.device().allocate(layout_.elements * sizeof(float))),
         result_(session_.device().allocate(sizeof(LeafResult))),

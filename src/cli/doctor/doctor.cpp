@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <set>
 #include <span>
+#include <string>
 
 #include "cli/commands.h"
 #include "cli/doctor/findings.h"
@@ -143,32 +146,62 @@ Finding describe_cores(const World& world) {
   return finding;
 }
 
-/// Reasons why the hosts cannot compute with CUDA, by host; empty text: that host can.
+/// Reasons why the hosts cannot compute with CUDA, by host: that of one of its ranks; empty text: it can.
 std::vector<std::string> reasons_of_hosts(const World& world, const std::string& own_reason) {
   FixedText<256> own;
   if (!own_reason.empty()) own = fmt::format("{}: {}", world.host(), own_reason);
-  const auto all = gather(world, std::span(&own, 1));
-  std::vector<std::string> reasons;
-  for (std::size_t host = 0; host < static_cast<std::size_t>(world.hosts()); ++host) {
-    reasons.push_back(all[static_cast<std::size_t>(world.host_boundaries()[host])].text());
+  std::vector<std::string> reasons(static_cast<std::size_t>(world.hosts()));
+  const std::vector<int>& bounds = world.host_boundaries();
+  int rank = 0;
+  for (const auto& reason : gather(world, std::span(&own, 1))) {
+    const auto host = std::ranges::upper_bound(bounds, rank++) - bounds.begin() - 1;
+    if (!reason.empty()) reasons[static_cast<std::size_t>(host)] = reason.text();
   }
   return reasons;
 }
 
-/// Adds the findings about CUDA. Returns whether all hosts can compute with it; the same on all ranks.
-bool examine_cuda(const World& world, const Launched& launched, Findings& findings) {
-  const cuda::Probe probe = cuda::probe(cuda::Detail::all);
-  findings.add_all(describe_cuda(probe, launched));
-  std::string reason = cuda::obstacle(probe).reason;
-  if (reason.empty()) {
-    const std::optional<Finding> sharing = describe_sharing(probe, launched);
-    if (sharing && !launched.through_host) reason = sharing->value;
+/// Counts this host's ranks that take a GPU, each in turn from those that it sees, and these GPUs: a launcher
+/// may show each rank another one.
+void count_local_gpus(const World& world, const cuda::Probe& probe, Launched& launched) {
+  FixedText<64> own;  // PCI address
+  if (!probe.gpus.empty()) {
+    own = probe.gpus[static_cast<std::size_t>(world.local_rank()) % probe.gpus.size()].bus;
+  }
+  const auto all = gather(world, std::span(&own, 1));
+  const auto first = static_cast<std::size_t>(world.rank() - world.local_rank());
+  std::set<std::string> different;
+  launched.local_ranks = 0;
+  for (const auto& gpu : std::span(all).subspan(first, static_cast<std::size_t>(world.local_size()))) {
+    if (gpu.empty()) continue;
+    ++launched.local_ranks;
+    different.insert(gpu.text());
+  }
+  launched.local_gpus = different.size();
+}
+
+/// Adds the findings about CUDA. `devices`: of the ranks, not all of them CPUs. Returns whether all ranks
+/// that are not to compute on a CPU can do so with CUDA; the same on all ranks.
+bool examine_cuda(const World& world, Launched launched, const std::vector<DeviceKind>& devices,
+                  Findings& findings) {
+  const bool on_cpu = devices[static_cast<std::size_t>(world.rank())] == DeviceKind::cpu;
+  const cuda::Probe probe = on_cpu ? cuda::Probe() : cuda::probe(cuda::Detail::all);
+  // Beside a CPU, GPUs exchange through the host's memory: no rank needs NCCL.
+  if (std::ranges::count(devices, DeviceKind::cpu) > 0) launched.ranks = 1;
+  count_local_gpus(world, probe, launched);
+  std::string reason;
+  if (!on_cpu) {
+    findings.add_all(describe_cuda(probe, launched));
+    reason = cuda::obstacle(probe).reason;
+    if (reason.empty()) {
+      const std::optional<Finding> sharing = describe_sharing(probe, launched);
+      if (sharing && !launched.through_host) reason = sharing->value;
+    }
   }
   const std::vector<std::string> reasons = reasons_of_hosts(world, reason);
-  for (std::size_t host = 1; host < reasons.size(); ++host) {
+  const State state = std::ranges::count(devices, DeviceKind::cuda) > 0 ? State::missing : State::remark;
+  for (std::size_t host = reason.empty() ? 0 : 1; host < reasons.size(); ++host) {  // else it was described
     if (reasons[host].empty()) continue;
-    findings.add({"CUDA", "not on " + reasons[host], launched.wants_cuda ? State::missing : State::remark,
-                  "start lockstep doctor on that host"});
+    findings.add({"CUDA", "not on " + reasons[host], state, "start lockstep doctor on that host"});
   }
   return std::ranges::all_of(reasons, &std::string::empty);
 }
@@ -205,6 +238,9 @@ void examine_hosts(const World& world, const Launched& launched, Findings& findi
 
 int examine(World& world, const DoctorOptions& options) {
   const DeviceKind device = options.execution.device;
+  // With --rank-weights, they may differ.
+  const std::vector<DeviceKind> devices = gather(world, std::span(&device, 1));
+  const auto are_on = [&](DeviceKind kind) { return std::ranges::count(devices, kind); };
   const Launched launched{.ranks = world.size(),
                           .local_ranks = world.local_size(),
                           .hosts = world.hosts(),
@@ -213,13 +249,14 @@ int examine(World& world, const DoctorOptions& options) {
   Findings findings(world, options.results);
   examine_hosts(world, launched, findings);
   findings.add({"exchange", make_communicator(world, options.execution.transport)->name()});
-  const bool cuda = device != DeviceKind::cpu && examine_cuda(world, launched, findings);
+  const bool cuda =
+      are_on(DeviceKind::cpu) < world.size() && examine_cuda(world, launched, devices, findings);
   findings.add(describe_data(world, options));
-  if (launched.wants_cuda && !cuda) {
+  if (are_on(DeviceKind::cuda) > 0 && !cuda) {
     findings.add({"self-test", "skipped: the GPUs cannot be used, see above"});
   } else if (options.self_test) {
     ExecutionOptions execution = options.execution;
-    execution.device = cuda ? DeviceKind::cuda : DeviceKind::cpu;  // the same on all hosts
+    execution.device = cuda && device != DeviceKind::cpu ? DeviceKind::cuda : DeviceKind::cpu;
     findings.add(run_self_test(world, execution));
   }
   findings.finish(world);

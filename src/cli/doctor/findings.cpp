@@ -127,7 +127,7 @@ std::vector<Finding> describe_host(const HostProbe& host, const Launched& launch
 }
 
 std::optional<Finding> describe_sharing(const cuda::Probe& probe, const Launched& launched) {
-  const auto gpus = static_cast<int>(probe.gpus.size());
+  const auto gpus = static_cast<int>(launched.local_gpus.value_or(probe.gpus.size()));
   if (launched.local_ranks <= gpus) return std::nullopt;
   return Finding{"GPUs and ranks",
                  fmt::format("{} ranks share {}", launched.local_ranks, counted(gpus, "GPU")),

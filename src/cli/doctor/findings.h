@@ -36,6 +36,8 @@ std::string text_of(const Finding& finding);
 /// Ranks of this run, and the options that findings depend on.
 struct Launched {
   int ranks = 1, local_ranks = 1, hosts = 1;
+  /// Number of GPUs that the ranks of this host take; none: each can take any that this rank sees.
+  std::optional<std::size_t> local_gpus{};
   bool wants_cuda = false;    ///< --device cuda
   bool through_host = false;  ///< --transport is not auto: gradients of GPUs travel through the host's memory
 };

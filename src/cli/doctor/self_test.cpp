@@ -63,18 +63,23 @@ Finding run_self_test(const World& world, const ExecutionOptions& execution) {
   const FixedText<64> own = train(world, execution, leaves);
   std::vector<std::string> digests;
   for (const auto& digest : gather(world, std::span(&own, 1))) digests.push_back(digest.text());
+  const auto devices = gather(world, std::span(&execution.device, 1));
+  const bool is_mixed = std::ranges::count(devices, execution.device) < world.size();
+  ExecutionOptions execution_alone = execution;
+  execution_alone.rank_weights.clear();
   std::string alone;
   world.agree([&] {  // the others wait here
-    if (world.rank() == 0) alone = train(world.alone(), execution, leaves);
+    if (world.rank() == 0 && !is_mixed) alone = train(world.alone(), execution_alone, leaves);
   });
   const std::string failure = difference(digests, alone);
   if (!failure.empty()) {
     return {"self-test", failure, Finding::State::missing,
             "ranks compute different numbers: compare the hosts' versions and hardware, and report it"};
   }
-  return {"self-test", fmt::format("the same digest {} ({:.1f} s)",
-                                   world.size() > 1 ? "on all ranks and on one alone" : "twice",
-                                   steady_seconds() - start)};
+  const char* const where = is_mixed           ? "on all ranks"
+                            : world.size() > 1 ? "on all ranks and on one alone"
+                                               : "twice";
+  return {"self-test", fmt::format("the same digest {} ({:.1f} s)", where, steady_seconds() - start)};
 }
 
 }  // namespace lockstep

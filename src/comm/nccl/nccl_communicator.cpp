@@ -22,7 +22,7 @@ class NcclCommunicator final : public Communicator {
         device_(device),
         options_(options),
         memory_([&device](std::size_t bytes) { return device.allocate(bytes); }),
-        connection_(options.api, host, name) {
+        connection_(options.api, host, name, options.local_ranks) {
     device_.while_waiting([this] { connection_.check(); });
     try {
       meet(options.largest_sum);
@@ -183,8 +183,9 @@ std::unique_ptr<Communicator> connect_by_nccl(Communicator& host, const std::str
 }
 
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, const std::string& gpu,
-                                                     Device& device) {
+                                                     Device& device, int local_ranks) {
   NcclOptions options{};
+  options.local_ranks = local_ranks;
   // Graphs and other launches of NCCL are never in flight together, so graphs need no events between them.
   setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", 0);
   agree(host, [&] { options.api = load_nccl(); });

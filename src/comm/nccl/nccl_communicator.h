@@ -9,6 +9,7 @@ namespace lockstep {
 
 struct NcclOptions {
   NcclApi api;
+  int local_ranks = 1;  ///< ranks on this host, for error messages
   /// Elements of the peers' partial sums that are staged at once; more if chunks would have fewer than 4,096
   /// elements.
   std::size_t staging = std::size_t{1} << 25;

@@ -17,7 +17,7 @@
 namespace lockstep {
 namespace {
 
-/// The usual cause of failures in containers; empty if /dev/shm has room for all ranks.
+/// The usual cause of failures in containers; empty if /dev/shm has room for `ranks` of this host.
 std::string advice_on_shared_memory(int ranks) {
   const std::optional<std::uint64_t> free = probe_host().shared_free;
   if (!free || *free >= nccl_shared_bytes * static_cast<std::uint64_t>(ranks)) return {};
@@ -29,8 +29,8 @@ std::string advice_on_shared_memory(int ranks) {
 
 }  // namespace
 
-NcclConnection::NcclConnection(const NcclApi& api, Communicator& host, std::string device)
-    : api_(api), host_(host), device_(std::move(device)) {
+NcclConnection::NcclConnection(const NcclApi& api, Communicator& host, std::string device, int local_ranks)
+    : api_(api), host_(host), device_(std::move(device)), local_ranks_(local_ranks) {
   const ncclUniqueId id = share_unique_id();
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -147,7 +147,7 @@ void NcclConnection::fail(ncclResult_t result, const char* call, Category catego
   const std::string message =
       fmt::format("{}: NCCL: {}: {}{}{}{}; NCCL_DEBUG=INFO says more", device_, call,
                   api_.get_error_string(result), detail.empty() ? "" : ": ", printable(detail),
-                  category == Category::resource ? advice_on_shared_memory(host_.size()) : "");
+                  category == Category::resource ? advice_on_shared_memory(local_ranks_) : "");
   abort();
   throw Error(category, message);
 }

@@ -15,8 +15,9 @@ namespace lockstep {
 /// before the connection, but not before it is aborted.
 class NcclConnection {
  public:
-  /// Connects the ranks of `host`. `device`: its name, for errors. Collective.
-  NcclConnection(const NcclApi& api, Communicator& host, std::string device);
+  /// Connects the ranks of `host`. For errors: `device`, its name, and `local_ranks`, the number of ranks on
+  /// this host. Collective.
+  NcclConnection(const NcclApi& api, Communicator& host, std::string device, int local_ranks);
   ~NcclConnection();
   NcclConnection(const NcclConnection&) = delete;
   NcclConnection& operator=(const NcclConnection&) = delete;
@@ -46,6 +47,7 @@ class NcclConnection {
   const NcclApi api_;
   Communicator& host_;
   std::string device_;
+  int local_ranks_;
   ncclComm_t raw_ = nullptr;
   std::thread aborting_;
 };

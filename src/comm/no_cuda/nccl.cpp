@@ -11,7 +11,7 @@ namespace {
 std::string nccl_version() { fail(); }
 
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& /*host*/, const std::string& /*gpu*/,
-                                                     Device& /*device*/) {
+                                                     Device& /*device*/, int /*local_ranks*/) {
   fail();
 }
 

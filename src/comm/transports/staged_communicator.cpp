@@ -1,6 +1,7 @@
 #include "comm/transports/staged_communicator.h"
 
 #include <algorithm>
+#include <exception>
 #include <numeric>
 
 #include "comm/transports/scratch_memory.h"
@@ -13,11 +14,27 @@ namespace {
 struct Staging {
   Device& device;
   ScratchMemory host_memory, device_memory;
+  std::exception_ptr failure = nullptr;  ///< error of an allocation
 
   explicit Staging(Device& of)
       : device(of),
         host_memory([&of](std::size_t bytes) { return of.allocate_host(bytes); }),
         device_memory([&of](std::size_t bytes) { return of.allocate(bytes); }) {}
+
+  /// Memory for a plan; null if there is not enough. Ranks make a plan together, so none may stop there: the
+  /// error is thrown when the plan is recorded.
+  std::byte* allocate(ScratchMemory& memory, std::size_t bytes) {
+    try {
+      return memory.at_least(bytes);
+    } catch (...) {
+      failure = std::current_exception();
+      return nullptr;
+    }
+  }
+  /// Throws the error of an allocation.
+  void check() const {
+    if (failure != nullptr) std::rethrow_exception(failure);
+  }
 
   void copy(Stream& stream, void* to, const void* from, std::size_t bytes) const {
     if (bytes > 0) device.copy(stream, to, from, bytes);
@@ -42,17 +59,21 @@ class StagedSums final : public RoutedSums {
                                    std::size_t{0})),
         arrival_bytes_(arrivals() * arrival_stride() * sizeof(float)) {
     const std::size_t own = layout.own.size(), stride = whole_lines(layout.slices.back());
-    auto* const memory =
-        reinterpret_cast<float*>(staging.host_memory.at_least(own * stride * sizeof(float) + arrival_bytes_));
-    for (std::size_t i = 0; i < own; ++i) staged_.push_back(memory + i * stride);
-    arriving_ = memory + own * stride;
-    arrived_ = reinterpret_cast<float*>(staging.device_memory.at_least(arrival_bytes_));
-    if (rounds() > 0) place_inputs(0, arrived_);
+    auto* const memory = reinterpret_cast<float*>(
+        staging.allocate(staging.host_memory, own * stride * sizeof(float) + arrival_bytes_));
+    arrived_ = reinterpret_cast<float*>(staging.allocate(staging.device_memory, arrival_bytes_));
+    staged_ = layout.own;  // not read without memory
+    if (staging.failure == nullptr) {
+      for (std::size_t i = 0; i < own; ++i) staged_[i] = memory + i * stride;
+      arriving_ = memory + own * stride;
+      if (rounds() > 0) place_inputs(0, arrived_);
+    }
     host_ = host.plan_sum({.own = staged_, .counts = layout.counts, .slices = layout.slices});
   }
 
  private:
   void record_round(Stream& stream, std::size_t /*round*/) override {
+    staging_.check();
     for (std::size_t i = 0; i < staged_.size(); ++i) {  // all but the own slice
       staging_.copy(stream, staged_[i], layout_.own[i], first_ * sizeof(float));
       staging_.copy(stream, staged_[i] + last_, layout_.own[i] + last_,
@@ -104,10 +125,11 @@ class StagedCommunicator final : public Communicator {
     return std::make_unique<StagedSums>(host_, staging_, layout, static_cast<std::size_t>(rank()));
   }
   Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
-    const std::span staged(staging_.host_memory.at_least(all.size()), all.size());
+    const std::span staged(staging_.allocate(staging_.host_memory, all.size()), all.size());
     const auto rank = static_cast<std::size_t>(host_.rank());
     return [this, all, staged, begin = bounds[rank], end = bounds[rank + 1],
             gather = host_.plan_gather(staged, bounds)](Stream& stream) {
+      staging_.check();
       staging_.copy(stream, staged.data() + begin, all.data() + begin, end - begin);
       gather(stream);
       staging_.copy(stream, all.data(), staged.data(), begin);
@@ -116,8 +138,10 @@ class StagedCommunicator final : public Communicator {
   }
   AllReduce plan_all_reduce(std::span<float> values) override {
     const std::size_t bytes = values.size_bytes();
-    const std::span staged(reinterpret_cast<float*>(staging_.host_memory.at_least(bytes)), values.size());
+    const std::span staged(reinterpret_cast<float*>(staging_.allocate(staging_.host_memory, bytes)),
+                           values.size());
     return {.start = [this, values, staged, bytes, reduce = host_.plan_all_reduce(staged)](Stream& stream) {
+      staging_.check();
       staging_.copy(stream, staged.data(), values.data(), bytes);
       reduce.start(stream);
       reduce.finish(stream);

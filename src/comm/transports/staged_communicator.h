@@ -12,7 +12,8 @@ namespace lockstep {
 /// An exchange of partial sums has one chunk, the whole own slice, with inputs in device memory. There are no
 /// shared arenas. Peers may use `host` directly, as long as they make the same calls. Plans share host
 /// memory, as much as the largest plan needs: for an exchange of partial sums, one arena for each of this
-/// rank's, and the own slice of each of the peers'. Both arguments outlive the communicator.
+/// rank's, and the own slice of each of the peers'. If memory is short, a plan throws Error(resource) when it
+/// is recorded, not when it is made, which is collective. Both arguments outlive the communicator.
 std::unique_ptr<Communicator> make_staged_communicator(Communicator& host, Device& device);
 
 }  // namespace lockstep

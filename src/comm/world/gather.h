@@ -25,9 +25,9 @@ auto gather(const World& world, const Values& own) {
   return all;
 }
 
-/// Rank 0's text on every rank. Collective.
-inline std::string broadcast(const World& world, const std::string& own) {
-  return std::string(as_text(world.broadcast(std::as_bytes(std::span(own)))));
+/// The text of rank `from` on every rank. Collective.
+inline std::string broadcast(const World& world, const std::string& own, int from = 0) {
+  return std::string(as_text(world.broadcast(std::as_bytes(std::span(own)), from)));
 }
 
 /// Texts as one: each ends with a zero byte, which none of them contains.

@@ -113,18 +113,18 @@ std::vector<std::byte> World::all_gather(std::span<const std::byte> own) const {
   return all;
 }
 
-std::vector<std::byte> World::broadcast(std::span<const std::byte> own) const {
-  const auto from_rank_0 = [this](void* data, std::size_t bytes) {
-    run_collective("MPI_Ibcast", MPI_Ibcast, data, static_cast<int>(bytes), MPI_BYTE, 0,
+std::vector<std::byte> World::broadcast(std::span<const std::byte> own, int from) const {
+  const auto send = [this, from](void* data, std::size_t bytes) {
+    run_collective("MPI_Ibcast", MPI_Ibcast, data, static_cast<int>(bytes), MPI_BYTE, from,
                    runtime_->ranks.world.get());
   };
   const InCollective in(*runtime_->watch, Collective::broadcast, Group::world);
   std::uint64_t bytes = own.size();
-  from_rank_0(&bytes, sizeof bytes);
+  send(&bytes, sizeof bytes);
   check_small(bytes);
   std::vector<std::byte> result(bytes);
-  if (rank() == 0) std::ranges::copy(own, result.begin());
-  from_rank_0(result.data(), result.size());
+  if (rank() == from) std::ranges::copy(own, result.begin());
+  send(result.data(), result.size());
   return result;
 }
 
@@ -148,6 +148,7 @@ Watch& watch_of(const World& world) { return *world.runtime().watch; }
 
 void World::abort(int status) const {
   announce_end();
+  runtime_->watch->say_goodbye();
   std::fflush(nullptr);
   if (size() > 1) MPI_Abort(runtime_->ranks.world.get(), status);
   std::_Exit(status);

@@ -15,7 +15,7 @@ namespace lockstep::cuda {
 constexpr std::size_t most_inputs = 1024;
 
 /// output[i] = sum of inputs[..][i] in the order of `program` (Fold); zeros for an empty one. The output may
-/// be one of the inputs. The contents of the spans are copied. Throws Error(internal) for more than
+/// be one of the inputs. The contents of the spans are copied. Throws Error(usage) for more than
 /// most_inputs inputs.
 void fold(StreamHandle stream, std::span<const std::int32_t> program, std::span<const float* const> inputs,
           std::size_t count, float* output);

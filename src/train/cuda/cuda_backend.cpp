@@ -3,6 +3,7 @@
 #include <future>
 #include <vector>
 
+#include "comm/world/watch_of.h"
 #include "core/background.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
@@ -53,31 +54,28 @@ int streams_of(const ExecutionOptions& execution) {
 
 class CudaCompiledGraph final : public CompiledGraph {
  public:
-  CudaCompiledGraph(Device& device, DeviceDatasets& datasets, int reader_threads, bool training,
+  CudaCompiledGraph(Device& device, DeviceDatasets& datasets, int reader_threads, Watch* watch, bool training,
                     std::size_t elements, std::unique_ptr<CudaPlan> plan)
       : device_(device),
         datasets_(datasets),
         reader_threads_(reader_threads),
+        watch_(watch),
         training_(training),
         elements_(elements),
         plan_(std::move(plan)) {}
 
-  /// Small kernels leave most of a GPU idle, so that several leaves at once take little longer than one. As
-  /// many are computed as fit into a quarter of the free memory: large leaves gain little, and evaluations
-  /// and other ranks take memory later. Samples from the host arrive on the first stream only.
-  std::size_t runners(const Loader& loader, std::uint32_t leaves) override {
-    if (datasets_.find(loader) == nullptr) return 1;
+  /// Samples from the host arrive on the first stream only.
+  LeafRunners make_runners(const Loader& loader, std::uint32_t leaves, StepLog log) override {
+    const std::shared_ptr<const DeviceDataset> dataset = datasets_.find(loader);
     compile_for_rest(loader);
-    const std::size_t fit = device_.available_bytes() / 4 / (plan_->workspace_bytes() + arenas_bytes(leaves));
-    return std::max<std::size_t>(1, std::min({device_.streams().size(), std::size_t{leaves}, fit}));
-  }
-  std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) override {
-    compile_for_rest(loader);
-    const FeedOptions options{device_, *plan_, loader, reader_threads_};
-    const DeviceDataset* dataset = datasets_.find(loader);
-    return make_cuda_leaf_runner(
-        device_, *plan_, loader,
-        dataset != nullptr ? make_device_feed(options, *dataset, log) : make_host_feed(options));
+    const FeedOptions options{device_, *plan_, loader, reader_threads_, watch_};
+    LeafRunners runners;
+    for (std::size_t left = dataset != nullptr ? leaves_at_once(leaves) : 1; left > 0; --left) {
+      runners.push_back(make_cuda_leaf_runner(
+          device_, *plan_, loader,
+          dataset != nullptr ? make_device_feed(options, dataset, log) : make_host_feed(options)));
+    }
+    return runners;
   }
   GradientFlow gradients() const override { return plan_->gradients(); }
   std::vector<NodeTraffic> traffic() const override { return plan_->traffic(); }
@@ -89,6 +87,14 @@ class CudaCompiledGraph final : public CompiledGraph {
     if (rest > 0) plan_->compile_for(rest);
   }
 
+  /// Small kernels leave most of a GPU idle, so that several leaves at once take little longer than one. As
+  /// many are computed as fit into a quarter of the free memory: large leaves gain little, and evaluations
+  /// and other ranks take memory later.
+  std::size_t leaves_at_once(std::uint32_t leaves) const {
+    const std::size_t fit = device_.available_bytes() / 4 / (plan_->workspace_bytes() + arenas_bytes(leaves));
+    return std::max<std::size_t>(1, std::min({device_.streams().size(), std::size_t{leaves}, fit}));
+  }
+
   /// Upper bound for the arenas of a stream's gradients (PartialSumPlan).
   std::size_t arenas_bytes(std::uint32_t leaves) const {
     return training_ ? (1 + std::bit_width(leaves)) * elements_ * sizeof(float) : 0;
@@ -97,6 +103,7 @@ class CudaCompiledGraph final : public CompiledGraph {
   Device& device_;
   DeviceDatasets& datasets_;
   int reader_threads_;
+  Watch* watch_;  ///< null: no watchdog
   bool training_;
   std::size_t elements_;  ///< of an arena
   std::unique_ptr<CudaPlan> plan_;
@@ -111,7 +118,7 @@ class CudaBackend final : public Backend {
                                  static_cast<std::size_t>(streams_of(options.execution)))),
         dnn_(make_cudnn({.time_plans = !options.execution.plan_cache.empty(),
                          .plan_cache = options.execution.plan_cache,
-                         .write_plan_cache = options.world == nullptr || options.world->rank() == 0})),
+                         .write_plan_cache = options.chooses_engines})),
         summation_(make_summation(*device_)),
         datasets_(*device_, gpu_.memory_bytes / 2),
         stopped_(device_->allocate(sizeof(std::uint32_t))) {}
@@ -122,7 +129,8 @@ class CudaBackend final : public Backend {
   std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                          const PlanOptions& options) override {
     return std::make_unique<CudaCompiledGraph>(
-        *device_, datasets_, other_threads(options_), options.training, layout.elements,
+        *device_, datasets_, other_threads(options_),
+        options_.world != nullptr ? &watch_of(*options_.world) : nullptr, options.training, layout.elements,
         std::make_unique<CudaPlan>(graph, layout, options, type_of(options_.execution.dtype), *dnn_));
   }
 
@@ -144,6 +152,7 @@ class CudaBackend final : public Backend {
   }
   std::string name() const override { return gpu_.name; }
   std::string engines() const override { return dnn_->engines(); }
+  void use_engines(const std::string& engines) override { dnn_->use_engines(engines); }
 
  private:
   BackendOptions options_;

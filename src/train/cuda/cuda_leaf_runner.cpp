@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "device/cuda/cuda_device.h"
 #include "lockstep/error.h"
 #include "train/cuda/kernels/predictions.h"
@@ -25,10 +27,10 @@ Buffer allocate_workspace(Device& device, const CudaPlan& plan, std::uint32_t sa
 
 class CudaLeafRunner final : public LeafRunner {
  public:
-  CudaLeafRunner(Device& device, const CudaPlan& plan, const Loader& loader, std::unique_ptr<Feed> feed)
-      : plan_(plan),
+  CudaLeafRunner(Device& device, CudaPlan plan, const Loader& loader, std::unique_ptr<Feed> feed)
+      : plan_(std::move(plan)),
         feed_(std::move(feed)),
-        workspace_(allocate_workspace(device, plan, loader.micro_batch())) {}
+        workspace_(allocate_workspace(device, plan_, loader.micro_batch())) {}
 
   void prepare(Stream& stream, const float* parameters) override {
     plan_.prepare(handle_of(stream), parameters, workspace_.data());
@@ -59,7 +61,7 @@ class CudaLeafRunner final : public LeafRunner {
   double waited() const override { return feed_->waited(); }
 
  private:
-  const CudaPlan& plan_;
+  const CudaPlan plan_;
   std::unique_ptr<Feed> feed_;
   Buffer workspace_;
   MicroBatch batch_;  ///< last leaf loaded
@@ -67,9 +69,9 @@ class CudaLeafRunner final : public LeafRunner {
 
 }  // namespace
 
-std::unique_ptr<LeafRunner> make_cuda_leaf_runner(Device& device, const CudaPlan& plan, const Loader& loader,
+std::unique_ptr<LeafRunner> make_cuda_leaf_runner(Device& device, CudaPlan plan, const Loader& loader,
                                                   std::unique_ptr<Feed> feed) {
-  return std::make_unique<CudaLeafRunner>(device, plan, loader, std::move(feed));
+  return std::make_unique<CudaLeafRunner>(device, std::move(plan), loader, std::move(feed));
 }
 
 }  // namespace lockstep::cuda

@@ -8,8 +8,9 @@
 namespace lockstep::cuda {
 
 /// Runner for the micro-batches of a loader on a GPU, to which `feed` brings them. All references outlive it.
-/// `plan` is compiled for all sizes of the loader's micro-batches.
-std::unique_ptr<LeafRunner> make_cuda_leaf_runner(Device& device, const CudaPlan& plan, const Loader& loader,
+/// `plan` is compiled for all sizes of the loader's micro-batches; the runner has a copy of its own, because
+/// the original may be compiled for further sizes, which changes the layout of workspaces.
+std::unique_ptr<LeafRunner> make_cuda_leaf_runner(Device& device, CudaPlan plan, const Loader& loader,
                                                   std::unique_ptr<Feed> feed);
 
 }  // namespace lockstep::cuda

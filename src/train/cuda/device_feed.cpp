@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "data/feed/target.h"
 #include "device/cuda/cuda_device.h"
 #include "train/cuda/feed.h"
@@ -8,9 +10,9 @@ namespace {
 
 class DeviceFeed final : public Feed {
  public:
-  DeviceFeed(const FeedOptions& options, const DeviceDataset& dataset, StepLog log)
+  DeviceFeed(const FeedOptions& options, std::shared_ptr<const DeviceDataset> dataset, StepLog log)
       : options_(options),
-        array_(dataset.array()),
+        dataset_(std::move(dataset)),
         log_(log),
         images_(options),
         layout_(options.loader.micro_batch(), 0, options.loader.transform().mixes(),
@@ -24,7 +26,7 @@ class DeviceFeed final : public Feed {
     MicroBatch batch = layout_.arrays(block_.data(), options_.loader.samples(leaf));
     batch.samples = samples_.as<const std::byte*>();
     choose_samples(handle_of(stream), {.rule = options_.loader.transform().rule(),
-                                       .array = array_,
+                                       .array = dataset_->array(),
                                        .log = log_,
                                        .full_size = options_.loader.micro_batch(),
                                        .leaf = leaf,
@@ -43,7 +45,7 @@ class DeviceFeed final : public Feed {
 
  private:
   FeedOptions options_;
-  SampleArray array_;
+  std::shared_ptr<const DeviceDataset> dataset_;
   StepLog log_;
   ImageTables images_;
   MicroBatchLayout layout_;
@@ -52,19 +54,20 @@ class DeviceFeed final : public Feed {
 
 }  // namespace
 
-std::unique_ptr<Feed> make_device_feed(const FeedOptions& options, const DeviceDataset& dataset,
-                                       StepLog log) {
-  return std::make_unique<DeviceFeed>(options, dataset, log);
+std::unique_ptr<Feed> make_device_feed(const FeedOptions& options,
+                                       std::shared_ptr<const DeviceDataset> dataset, StepLog log) {
+  return std::make_unique<DeviceFeed>(options, std::move(dataset), log);
 }
 
-const DeviceDataset* DeviceDatasets::find(const Loader& loader) {
+std::shared_ptr<const DeviceDataset> DeviceDatasets::find(const Loader& loader) {
   const Dataset& dataset = loader.dataset();
   if (!runs_on_device(dataset, loader.transform().augment()) || DeviceDataset::bytes(dataset) > max_bytes_) {
     return nullptr;
   }
-  const auto [found, fresh] = datasets_.try_emplace(&dataset);
-  if (fresh) found->second = std::make_unique<DeviceDataset>(device_, dataset);
-  return found->second.get();
+  std::weak_ptr<const DeviceDataset>& stored = datasets_[&dataset];
+  std::shared_ptr<const DeviceDataset> found = stored.lock();
+  if (found == nullptr) stored = found = std::make_shared<const DeviceDataset>(device_, dataset);
+  return found;
 }
 
 }  // namespace lockstep::cuda

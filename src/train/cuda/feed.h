@@ -10,6 +10,10 @@
 #include "lockstep/sampler.h"
 #include "ops/cuda/cuda_plan.h"
 
+namespace lockstep {
+class Watch;
+}
+
 namespace lockstep::cuda {
 
 /// Brings the micro-batches of a loader to a GPU. All feeds bring the same bits.
@@ -35,30 +39,33 @@ struct FeedOptions {
   const CudaPlan& plan;
   const Loader& loader;
   int reader_threads = 1;  ///< threads of the host that read samples
+  Watch* watch = nullptr;  ///< learns that this rank waits for samples, not for its GPU; null: no watchdog
 };
 
-/// Feed from a data set in GPU memory. The GPU chooses, augments and normalises the samples. `log`: the steps
-/// of the loader; empty: a single step that begins at the first sample.
-std::unique_ptr<Feed> make_device_feed(const FeedOptions& options, const DeviceDataset& dataset, StepLog log);
+/// Feed from a data set in GPU memory, which it keeps there. The GPU chooses, augments and normalises the
+/// samples. `log`: the steps of the loader; empty: a single step that begins at the first sample.
+std::unique_ptr<Feed> make_device_feed(const FeedOptions& options,
+                                       std::shared_ptr<const DeviceDataset> dataset, StepLog log);
 
 /// Feed from the host. Reader threads read and augment samples ahead of the GPU, to which a micro-batch is
 /// copied while it computes the previous one. A run throws Error(data) if a sample cannot be read, as
 /// whole micro-batches are recorded.
 std::unique_ptr<Feed> make_host_feed(const FeedOptions& options);
 
-/// Data sets in the memory of one device, each stored once.
+/// Data sets in the memory of one device, each stored once while a feed uses it: later, another data set may
+/// have its address.
 class DeviceDatasets {
  public:
   /// Data sets of more than `max_bytes` stay on the host.
   DeviceDatasets(Device& device, std::size_t max_bytes) : device_(device), max_bytes_(max_bytes) {}
 
   /// Data set of the loader in device memory; null: the host has to feed it.
-  const DeviceDataset* find(const Loader& loader);
+  std::shared_ptr<const DeviceDataset> find(const Loader& loader);
 
  private:
   Device& device_;
   std::size_t max_bytes_;
-  std::map<const Dataset*, std::unique_ptr<DeviceDataset>> datasets_;
+  std::map<const Dataset*, std::weak_ptr<const DeviceDataset>> datasets_;
 };
 
 }  // namespace lockstep::cuda

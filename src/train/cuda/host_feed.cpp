@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <optional>
 #include <vector>
 
 #include "data/feed/read_ahead.h"
@@ -7,6 +8,7 @@
 #include "lockstep/error.h"
 #include "train/cuda/feed.h"
 #include "train/cuda/image_tables.h"
+#include "watch/watch.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -47,6 +49,8 @@ class HostFeed final : public Feed {
  private:
   /// Block of a leaf in the host's memory, valid until the next call.
   std::span<const std::byte> take(std::uint32_t leaf) {
+    std::optional<OwnWork> reading;
+    if (options_.watch != nullptr) reading.emplace(*options_.watch);
     try {
       const auto [batch, block, contents] = read_ahead_.take(options_.loader.position(leaf));
       for (std::uint32_t i = 0; i < batch.size; ++i) visits_.add(batch.ids[i]);

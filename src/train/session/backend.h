@@ -22,12 +22,9 @@ namespace lockstep {
 class CompiledGraph {
  public:
   virtual ~CompiledGraph() = default;
-  /// Number of runners with which a rank computes `leaves` leaves of `loader`: one for each of the device's
-  /// first streams, at least 1. Does not affect the result.
-  virtual std::size_t runners(const Loader& loader, std::uint32_t leaves) = 0;
-  /// Makes a runner for the micro-batches of `loader`, whose steps are those of `log`. Throws
-  /// Error(resource).
-  virtual std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog log) = 0;
+  /// Makes the runners, at least 1, with which a rank computes `leaves` leaves of `loader`, whose steps are
+  /// those of `log`. Their number does not affect the result. Throws Error(resource).
+  virtual LeafRunners make_runners(const Loader& loader, std::uint32_t leaves, StepLog log) = 0;
   /// Gradients that backward computes, by node of the compiled graph; a device may omit some nodes.
   virtual GradientFlow gradients() const = 0;
   /// Memory that each node of the compiled graph moves for the largest micro-batch. If
@@ -64,11 +61,14 @@ class Backend {
   /// Engines of the GPU library by operation, as the text of a plan file (JSON); empty: there is no choice of
   /// engines.
   virtual std::string engines() const { return {}; }
+  /// Uses the engines of another rank, the text of its engines(), for the operations in it.
+  virtual void use_engines(const std::string& /*engines*/) {}
 };
 
 struct BackendOptions {
   ExecutionOptions execution = {};  ///< `device` is ignored
   bool pin = true;                  ///< CPU: whether threads are bound to cores
+  bool chooses_engines = true;      ///< CUDA: whether this rank adds engines to execution.plan_cache
   const World* world = nullptr;     ///< null: a process alone on its host
 };
 

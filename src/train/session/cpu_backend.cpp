@@ -102,12 +102,13 @@ class CpuCompiledGraph final : public CompiledGraph {
       : device_(device),
         gradients_(trace_gradients(graph, options)),
         plan_(graph, layout, options, level, dtype) {}
-  std::size_t runners(const Loader& /*loader*/, std::uint32_t /*leaves*/) override {
-    return device_.streams().size();
-  }
-  std::unique_ptr<LeafRunner> make_runner(const Loader& loader, StepLog /*log*/) override {
+  LeafRunners make_runners(const Loader& loader, std::uint32_t /*leaves*/, StepLog /*log*/) override {
     check_workspaces(loader.micro_batch());
-    return std::make_unique<CpuLeafRunner>(device_, plan_, loader);
+    LeafRunners runners;
+    for (std::size_t left = device_.streams().size(); left > 0; --left) {
+      runners.push_back(std::make_unique<CpuLeafRunner>(device_, plan_, loader));
+    }
+    return runners;
   }
   GradientFlow gradients() const override { return gradients_; }
   std::vector<NodeTraffic> traffic() const override { return plan_.traffic(); }

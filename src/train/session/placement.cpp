@@ -152,6 +152,9 @@ Placement place(const Roster& roster, Transport transport, Reduce reduce) {
   if (placement.device == DeviceKind::cuda) placement.gpu = own.gpu.text();
   placement.all_cuda = std::ranges::count(devices, DeviceKind::cuda) == std::ssize(devices);
   placement.some_cuda = std::ranges::count(devices, DeviceKind::cuda) > 0;
+  if (placement.some_cuda) {
+    placement.planner = static_cast<int>(std::ranges::find(devices, DeviceKind::cuda) - devices.begin());
+  }
   const std::string reason = why_not_nccl(roster, devices);
   placement.nccl = devices.size() > 1 && reason.empty() && transport == Transport::automatic;
   if (placement.some_cuda && !reason.empty() && roster.own == 0) {

@@ -34,6 +34,7 @@ struct Placement {
   std::string gpu = {};                 ///< PCI address of this rank's GPU; empty on the CPU
   bool all_cuda = false;                ///< whether every rank computes with CUDA
   bool some_cuda = false;               ///< whether a rank computes with CUDA
+  int planner = 0;                      ///< rank that chooses engines for all GPUs: the lowest with CUDA
   bool nccl = false;                    ///< whether NCCL connects the ranks
   Reduce reduce = Reduce::canonical;    ///< canonical or ring
   /// Whether every rank gets the whole sum of the gradients, bucket by bucket, and updates all elements; if

@@ -12,7 +12,10 @@ Session::Session(const World& world, Placement placement, const ExecutionOptions
       execution_(execution),
       backend_(agreed(world,
                       [&] {
-                        const BackendOptions options{.execution = execution, .pin = pin, .world = &world};
+                        const BackendOptions options{.execution = execution,
+                                                     .pin = pin,
+                                                     .chooses_engines = world.rank() == placement_.planner,
+                                                     .world = &world};
                         return placement_.device == DeviceKind::cuda ? make_cuda_backend(options)
                                                                      : make_cpu_backend(options);
                       })),
@@ -32,7 +35,7 @@ std::unique_ptr<Communicator> Session::connect_devices() const {
   if (placement_.device == DeviceKind::cpu || world_.size() == 1) return nullptr;
   if (placement_.nccl) {
     return watched_.watch.during(Collective::device, Group::alone, 0, [&] {
-      return make_nccl_communicator(*between_hosts_, placement_.gpu, device());
+      return make_nccl_communicator(*between_hosts_, placement_.gpu, device(), world_.local_size());
     });
   }
   return make_staged_communicator(*between_hosts_, device());

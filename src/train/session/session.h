@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "comm/communicator.h"
 #include "comm/world/agreed.h"
+#include "comm/world/gather.h"
 #include "gradient/assignment.h"
 #include "lockstep/execution.h"
 #include "lockstep/world.h"
@@ -58,18 +60,22 @@ class Session {
            execution_.transport != Transport::messages;
   }
 
-  /// Returns the result of `make` once it has succeeded on every rank. Rank 0 goes first if it chooses
-  /// engines that the others read from its file (ExecutionOptions::plan_cache). Collective; `make` is not.
+  /// Returns the result of `make` once it has succeeded on every rank. With ExecutionOptions::plan_cache, the
+  /// planner goes first, and the others use the engines that it has chosen. Collective; `make` is not.
   template <class Make>
   auto planned(const Make& make) const -> decltype(make()) {
     std::optional<decltype(make())> made;
-    const bool in_turn = !execution_.plan_cache.empty();
+    const bool in_turn = placement_.some_cuda && !execution_.plan_cache.empty();
+    const bool is_first = !in_turn || world_.rank() == placement_.planner;
     world_.agree([&] {
-      if (!in_turn || world_.rank() == 0) made.emplace(make());
+      if (is_first) made.emplace(make());
     });
     if (in_turn) {
+      const std::string engines = broadcast(world_, backend_->engines(), placement_.planner);
       world_.agree([&] {
-        if (world_.rank() != 0) made.emplace(make());
+        if (is_first) return;
+        backend_->use_engines(engines);
+        made.emplace(make());
       });
     }
     return std::move(*made);

@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
+
 #include "comm/exchange_cases.h"
 #include "comm/launch.h"
 #include "gradient/thread_ranks.h"
+#include "lockstep/error.h"
 
 namespace lockstep {
 namespace {
@@ -75,6 +79,35 @@ TEST(StagedCommunicator, TakesTheHostMemoryThatItNeeds) {
     EXPECT_EQ(second.run(0), expected_results(c, 0));
     EXPECT_EQ(first.run(1), expected_results(c, 1));
   });
+}
+
+/// Making a plan is collective, so that a rank may not stop there.
+TEST(StagedCommunicator, IsShortOfMemoryWhenPlansAreRecorded) {
+  const std::vector<std::size_t> bounds{0, 64, 128, 192};
+  std::atomic<int> failed = 0;
+  run_as_ranks(3, [&](Communicator& host) {
+    const auto gpu = cuda::make_cuda_device();
+    const auto staged = make_staged_communicator(host, *gpu);
+    const Buffer memory = gpu->allocate(6400 * sizeof(float));
+    host.barrier();
+    if (host.rank() == 0) fake_cuda::fail("cudaMallocHost", cudaErrorMemoryAllocation);
+    host.barrier();
+    const auto sum = staged->plan_sum(
+        {.own = {memory.floats().data()}, .counts = {1, 1, 1}, .slices = even_slices(6400, 3)});
+    const Gather gather = staged->plan_gather({memory.data(), bounds.back()}, bounds);
+    const std::function<void(Stream&)> sum_all = [&](Stream& stream) {
+      while (sum->next(stream)) continue;
+    };
+    for (const auto& exchange : {sum_all, gather}) {
+      try {
+        const auto program = gpu->record([&] { exchange(stream_of(*gpu)); });
+      } catch (const Error& error) {
+        EXPECT_EQ(error.category(), Category::resource);
+        ++failed;
+      }
+    }
+  });
+  EXPECT_EQ(failed, 2) << "both exchanges of one rank";
 }
 
 TEST(StagedCommunicator, GathersAndReducesMemoryOfTheDevice) {

@@ -80,6 +80,23 @@ TEST(Nccl, EndsEveryRankWhereInitialisationFailsOnOne) {
   for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
 }
 
+/// No host has room for so many ranks.
+TEST(Nccl, SuspectsSharedMemoryThatIsTooSmallForTheRanksOfTheHost) {
+  NcclOptions options = FakeNccl::options();
+  for (const int local_ranks : {1, 1 << 30}) {
+    FakeNccl fake;
+    fake.in_init = {0, ncclSystemError};
+    options.local_ranks = local_ranks;
+    run_as_ranks(1, [&](Communicator& host) {
+      const auto gpu = cuda::make_cuda_device();
+      const auto error = error_of([&] { connect_by_nccl(host, address_of_gpu(host), *gpu, options); });
+      ASSERT_TRUE(error);
+      EXPECT_EQ(std::string(error->what()).find("; /dev/shm has only") != std::string::npos, local_ranks > 1)
+          << error->what();
+    });
+  }
+}
+
 TEST(Nccl, AbortsOnceWhereItFailsLater) {
   FakeNccl fake;
   run_as_ranks(2, [&](Communicator& ranks) {

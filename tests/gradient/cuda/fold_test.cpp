@@ -9,6 +9,7 @@
 #include "gradient/gradients.h"
 #include "lockstep/error.h"
 #include "support/device_array.h"
+#include "support/expect_error.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -113,7 +114,9 @@ TEST_F(FoldKernel, OfNothingIsZero) {
 
 TEST_F(FoldKernel, RefusesMoreInputsThanTravelWithIt) {
   const std::vector<const float*> inputs(most_inputs + 1);
-  EXPECT_THROW(fold(nullptr, std::vector<std::int32_t>(1), inputs, 16, nullptr), Error);
+  expect_error(Category::usage,
+               {"micro-batches: 1025 partial sums", "use fewer micro-batches or fewer ranks"},
+               [&] { fold(nullptr, std::vector<std::int32_t>(1), inputs, 16, nullptr); });
 }
 
 TEST_F(FoldKernel, AddsOfAnyLengthFromAnyAddress) {

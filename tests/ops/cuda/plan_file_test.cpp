@@ -39,6 +39,16 @@ TEST_F(PlanFileTest, ReplacesAChoice) {
   EXPECT_EQ(PlanFile(path, "GPU").find("conv"), (EngineChoice{"eng2", 1.0}));
 }
 
+TEST_F(PlanFileTest, AddsTheChoicesOfAnotherFile) {
+  PlanFile other(path, "GPU"), file("", "GPU");
+  other.set("conv", {"eng1", 12.5});
+  file.set("conv", {"eng2"});
+  file.set("norm", {"eng3"});
+  file.add(other.text());
+  EXPECT_EQ(file.find("conv"), (EngineChoice{"eng1", 12.5}));
+  EXPECT_EQ(file.find("norm"), (EngineChoice{"eng3"}));
+}
+
 TEST_F(PlanFileTest, IsEmptyWhereThereIsNoFile) {
   EXPECT_EQ(PlanFile(path, "GPU").find("conv"), std::nullopt);
   EXPECT_EQ(PlanFile("", "GPU").find("conv"), std::nullopt);

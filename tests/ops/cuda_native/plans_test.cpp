@@ -196,10 +196,14 @@ TEST_F(PlanCache, KeepsTheEngineByProblemAndGpuAndDecidesWhichIsUsed) {
   expect_error(Category::data, {"eng12345", path.string()}, [&] { engine(); });
 }
 
-TEST_F(PlanCache, IsReadByRanksThatWaitedForTheOneThatWrites) {
-  const auto reader = make_cudnn({.plan_cache = path, .write_plan_cache = false, .device_properties = h200});
+TEST_F(PlanCache, OfTheRankThatWritesCountsOnHostsThatDoNotSeeIt) {
   engine();
   store("eng0");
+  const auto writer = make_cudnn({.plan_cache = path, .device_properties = h200});
+  writer->conv_backward_weights(small);
+  const auto reader = make_cudnn(
+      {.plan_cache = folder.path() / "absent.json", .write_plan_cache = false, .device_properties = h200});
+  reader->use_engines(writer->engines());
   EXPECT_EQ(reader->conv_backward_weights(small)->description(), "eng0");
 }
 

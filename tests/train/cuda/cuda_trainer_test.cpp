@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "lockstep/evaluation.h"
 #include "train/small_run.h"
@@ -95,6 +96,16 @@ TEST(CudaTrainer, LearnsInBfloat16) {
   chosen.learning_rate = 0.3F;
   const FinishedRun result = train(chosen);
   EXPECT_LT(result.epochs.back().train.loss, 0.95 * result.epochs.front().train.loss);
+}
+
+TEST(CudaTrainer, EvaluatesADataSetAtTheAddressOfAnEarlierOne) {
+  Trainer gpu = small_trainer(on(DeviceKind::cuda, options()));
+  Trainer cpu = small_trainer(on(DeviceKind::cpu, options()));
+  std::optional<Synthetic> set;
+  for (const std::uint64_t samples : {40U, 90U, 20U}) {
+    set.emplace(samples, Shape{1, 12, 12}, 4);
+    EXPECT_NEAR(gpu.evaluate(*set).loss, cpu.evaluate(*set).loss, 1e-5) << samples;
+  }
 }
 
 TEST(CudaTrainer, SavesWhatItEvaluates) {

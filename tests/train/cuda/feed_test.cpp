@@ -23,7 +23,7 @@ struct Fed {
         datasets(device, std::size_t{1} << 20) {
     const cuda::FeedOptions options{device, plan, loader, threads};
     feed =
-        by_host ? cuda::make_host_feed(options) : cuda::make_device_feed(options, *datasets.find(loader), {});
+        by_host ? cuda::make_host_feed(options) : cuda::make_device_feed(options, datasets.find(loader), {});
   }
 
   /// Images and arrays of all leaves, loaded in one recording; copied from where the network reads them when

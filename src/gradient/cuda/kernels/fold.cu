@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
 
 #include "device/cuda/floats.h"
 #include "device/cuda/native/launch.h"
@@ -84,7 +85,11 @@ void fold_by(StreamHandle stream, std::span<const std::int32_t> program, std::sp
   if (inputs.size() <= most_inputs) {
     return fold_with<width, most_inputs>(stream, program, inputs, count, output);
   }
-  throw Error(Category::internal, "too many arrays are to be summed at once");
+  throw Error(Category::usage,
+              std::to_string(inputs.size()) +
+                  " partial sums of the gradient are to be added, a GPU can add " +
+                  std::to_string(most_inputs) + ": use fewer micro-batches or fewer ranks",
+              "micro-batches");
 }
 
 }  // namespace
