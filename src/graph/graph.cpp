@@ -1,8 +1,10 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "graph/operations.h"
+#include "graph/pool_range.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -122,7 +124,7 @@ bool fuse(GraphNode& producer, const Network::Layer& layer) {
   const auto* conv = std::get_if<Conv2d>(&producer.operation);
   if (pool != nullptr && conv != nullptr && conv->groups == 1 && conv->dilation == 1 &&
       producer.epilogue.pool == 0 && pool->stride == pool->kernel && pool->kernel > 1 && pool->padding == 0 &&
-      !pool->ceil_mode) {
+      !pool->ceil_mode && std::int64_t{pool->kernel} * pool->kernel <= pixels_in_one_sum) {
     producer.epilogue.pool = pool->kernel;
     return true;
   }

@@ -50,8 +50,8 @@ struct Graph {
 /// output to 24x24, the image to 26x26). Gradients do not change: cropped pixels have zero gradients. Inputs
 /// of batch norm are never cropped.
 ///
-/// Fusion: convolution + ReLU + average pooling (without dilation and groups), linear + ReLU, batch norm +
-/// addition + ReLU or ReLU6.
+/// Fusion: convolution (without dilation and groups) + ReLU + average pooling of up to pixels_in_one_sum,
+/// linear + ReLU, batch norm + addition + ReLU or ReLU6.
 Graph build_graph(const Network& network);
 
 /// Offsets of parameters in an arena, in elements: multiples of 16. Gaps hold zeros.

@@ -103,6 +103,12 @@ struct LayerContext {
     if (count < 1) refuse(what, " must be at least 1, not ", count);
   }
   void expect_vector() const;
+  /// Refuses a number added to variances that is 0 as a float.
+  void expect_eps(double eps) const {
+    if (!(eps >= static_cast<double>(std::numeric_limits<float>::min()))) {
+      refuse("eps ", eps, " must be at least 1.2e-38");
+    }
+  }
 
   // Parts of messages.
   static std::string text(const Shape& shape);  ///< "3x28x28"
@@ -264,8 +270,9 @@ struct Traits<BatchNorm2d> : DefaultTraits {
   }
   static bool by_channel(const BatchNorm2d&, const Shape&) { return true; }
   static Shape infer(const BatchNorm2d& norm, const LayerContext& layer) {
-    if (!(norm.eps > 0.0) || !(norm.momentum > 0.0 && norm.momentum <= 1.0)) {
-      layer.refuse("eps ", norm.eps, " must be above 0, momentum ", norm.momentum, " in (0, 1]");
+    layer.expect_eps(norm.eps);
+    if (!(norm.momentum > 0.0 && norm.momentum <= 1.0)) {
+      layer.refuse("momentum ", norm.momentum, " must be in (0, 1]");
     }
     return layer.input();
   }
@@ -296,7 +303,7 @@ struct Traits<GroupNorm> : DefaultTraits {
     if (layer.input().channels % norm.groups != 0) {
       layer.refuse(norm.groups, " groups do not divide ", layer.input().channels, " channels");
     }
-    if (!(norm.eps > 0.0)) layer.refuse("eps ", norm.eps, " must be above 0");
+    layer.expect_eps(norm.eps);
     return layer.input();
   }
   static std::vector<Parameter> parameters(const GroupNorm& norm, const LayerContext& layer) {

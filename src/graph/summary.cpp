@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
+#include <set>
+#include <string>
+
 #include "core/hash.h"
+#include "core/text/printable.h"
 #include "graph/operations.h"
 
 namespace lockstep {
@@ -51,10 +56,36 @@ std::vector<std::size_t> layers_of(const Graph& graph, std::size_t node) {
   return layers;
 }
 
+bool is_name_in_file(const std::string& name) {
+  return !name.empty() && name != "input" && printable(name) == name;
+}
+
+std::vector<std::string> names_in_file(const Network& network) {
+  const auto& layers = network.layers();
+  std::vector<std::string> names;
+  std::set<std::string> taken;
+  std::map<std::string, int> numbers;  // the last one, by prefix
+  for (const Network::Layer& layer : layers) {
+    names.push_back(layer.name);
+    if (!layer.parameters.empty()) taken.insert(layer.name);
+  }
+  for (std::size_t i = 1; i < layers.size(); ++i) {
+    if (!layers[i].parameters.empty()) continue;
+    const std::string prefix = prefix_of(layers[i].operation);
+    int& number = numbers.try_emplace(prefix, 1).first->second;
+    while (!is_name_in_file(names[i]) || !taken.insert(names[i]).second) {
+      names[i] = fmt::format("{}-{}", prefix, ++number);
+    }
+  }
+  return names;
+}
+
 std::string fingerprint(const Network& network) {
   std::string text = fmt::format("output {}\n", network.output_id());
-  for (const Network::Layer& layer : network.layers()) {
-    text += fmt::format("{} \"{}\"", name_of(layer.operation), layer.name);
+  const std::vector<std::string> names = names_in_file(network);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Network::Layer& layer = network.layers()[i];
+    text += fmt::format("{} \"{}\"", name_of(layer.operation), names[i]);
     for (const FieldText& field : field_texts(layer.operation)) {
       text += fmt::format(" {}={}", field.field.name, field.value);
     }

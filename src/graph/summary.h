@@ -20,9 +20,16 @@ std::uint64_t multiply_adds(const Network& network, const Network::Layer& layer)
 /// Positions in the network of the layers that a node computes.
 std::vector<std::size_t> layers_of(const Graph& graph, std::size_t node);
 
+/// Whether a network file can give a layer this name.
+bool is_name_in_file(const std::string& name);
+
+/// Names of the layers in a network file, all different. Layers with parameters keep theirs, even if
+/// is_name_in_file() is false. Other layers keep theirs unless it is false or the name is taken.
+std::vector<std::string> names_in_file(const Network& network);
+
 /// Hash of everything that determines what a network computes, 32 hexadecimal digits: operations with every
-/// option, names, connections, shapes, output layer, and initial values of parameters. Equal on ranks with
-/// the same network.
+/// option, names_in_file(), connections, shapes, output layer, and initial values of parameters. Equal on
+/// ranks with the same network.
 std::string fingerprint(const Network& network);
 
 }  // namespace lockstep

@@ -241,7 +241,7 @@ std::array<Shape, max_inputs> input_shapes(const Graph& graph, const GraphNode& 
 
 std::vector<ArenaRange> ranges_without_gradient(const Graph& graph, const ArenaLayout& layout,
                                                 const GradientFlow& flow) {
-  std::vector<bool> cleared(layout.offsets.size(), false);
+  std::vector<bool> cleared(layout.offsets.size(), true);  // those that no node has, as nothing reads them
   for (std::size_t i = 1; i < graph.nodes.size(); ++i) {
     for (const int parameter : graph.nodes[i].parameters) {
       cleared[at(parameter)] = !flow.needed[i];

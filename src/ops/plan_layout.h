@@ -39,8 +39,8 @@ struct ArenaRange {
   std::size_t end = 0;
 };
 
-/// Ranges of the arena whose gradients backward must clear because all parameters there are frozen. They
-/// include the gaps after parameters; adjacent ranges are merged.
+/// Ranges of the arena whose gradients backward must clear because all parameters there are frozen, or
+/// nothing reads their layers. They include the gaps after parameters; adjacent ranges are merged.
 std::vector<ArenaRange> ranges_without_gradient(const Graph& graph, const ArenaLayout& layout,
                                                 const GradientFlow& flow);
 

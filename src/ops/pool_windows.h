@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
+
 #include "core/host_device.h"
+#include "graph/pool_range.h"
 #include "lockstep/shape.h"
-#include "ops/pool_range.h"
 
 namespace lockstep {
 
@@ -17,8 +19,8 @@ struct PoolAxis {
 
   LOCKSTEP_HD PoolRange window(int output) const {
     if (kernel == 0) {  // as in PyTorch: from floor(i size / outputs) to ceil((i + 1) size / outputs)
-      const int begin = output * size / outputs;
-      const int end = ((output + 1) * size + outputs - 1) / outputs;
+      const int begin = floor_of(output, size, outputs);
+      const int end = ceil_of(output + 1, size, outputs);
       return {begin, end, end - begin};
     }
     const int first = output * stride - padding;
@@ -31,7 +33,7 @@ struct PoolAxis {
   /// Windows [begin, end) that contain a position of the input; may be empty. `count` is unused.
   LOCKSTEP_HD PoolRange holders(int position) const {
     if (kernel == 0) {
-      return {position * outputs / size, ((position + 1) * outputs + size - 1) / size, 0};
+      return {floor_of(position, outputs, size), ceil_of(position + 1, outputs, size), 0};
     }
     const int before = position + padding - kernel;  // start of the last window that ends at or before it
     const int begin = before < 0 ? 0 : before / stride + 1;
@@ -40,6 +42,11 @@ struct PoolAxis {
 
  private:
   LOCKSTEP_HD static int smaller(int a, int b) { return a < b ? a : b; }
+  // a b / c, rounded down and up; the product may exceed an int.
+  LOCKSTEP_HD static int floor_of(int a, int b, int c) { return static_cast<int>(std::int64_t{a} * b / c); }
+  LOCKSTEP_HD static int ceil_of(int a, int b, int c) {
+    return static_cast<int>((std::int64_t{a} * b + c - 1) / c);
+  }
 };
 
 /// Both directions of a pooling layer.

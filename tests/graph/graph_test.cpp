@@ -92,6 +92,16 @@ TEST(Graph, PaddedConvolutionReadsItsWholeInput) {
   EXPECT_EQ(node_named(graph, "conv2").shape, (Shape{2, 4, 4}));
 }
 
+/// A convolution adds up its pooling's windows in one sum, which would lose digits in larger windows.
+TEST(Graph, FusesPoolingOfUpTo1024Pixels) {
+  for (const int kernel : {32, 33}) {
+    Network network({1, 66, 66});
+    network.output(
+        linear(flatten(avg_pool2d(conv2d(network.input(), {.channels = 2}), {.kernel = kernel})), 3));
+    EXPECT_EQ(node_named(build_graph(network), "conv1").epilogue.pool, kernel == 32 ? 32 : 0);
+  }
+}
+
 TEST(Graph, LayersThatNothingReadsAreOmitted) {
   Network network({1, 4, 4});
   const Value x = network.input();

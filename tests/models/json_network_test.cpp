@@ -139,6 +139,16 @@ TEST(NetworkWriter, WritesWhatFilesDescribe) {
   }
 }
 
+/// In a repeated group without a name, layers without parameters have the same name.
+TEST(NetworkWriter, WritesRepeatedNames) {
+  expect_written(
+      *parse(
+          file_of({R"({"repeat": 2, "layers": [{"op": "conv2d", "channels": 1}, {"op": "relu", "name": "a"},
+                          {"op": "add", "inputs": ["a", "input"]}]})",
+                   R"({"layers": [{"op": "conv2d", "name": "a", "channels": 1}]})"})),
+      "repeated");
+}
+
 /// A network of C++ may have the same name for several layers, and options that no file uses.
 TEST(NetworkWriter, WritesWhatOnlyProgramsBuild) {
   Network network({2, 8, 8});
@@ -216,6 +226,10 @@ const std::vector<Mistake> mistakes = {
      {"net.json:3: layer gn1: 4 groups do not divide 6 channels"}},
     {{R"({"op": "batch_norm2d", "weight": "he_fan_out"})"},
      {"net.json:2: layer bn1: weight of a normalization cannot begin as he_fan_out"}},
+    {{R"({"op": "batch_norm2d", "eps": 1e-40})"},
+     {"net.json:2: layer bn1: eps 1e-40 must be at least 1.2e-38"}},
+    {{R"({"op": "group_norm", "groups": 1, "eps": 0})"}, {"net.json:2: layer gn1: eps 0 must be at least"}},
+    {{R"({"op": "batch_norm2d", "momentum": 2})"}, {"net.json:2: layer bn1: momentum 2 must be in (0, 1]"}},
     {{R"({"op": "group_norm"})"}, {"net.json:2: group_norm: groups is missing"}},
     {{R"({"op": 3})"}, {":2: layer: op must be a text"}},
     {{R"({"op": "relu", "name": ""})"}, {"name must have 1 to 100 printable characters"}},
@@ -236,6 +250,7 @@ const std::vector<Mistake> mistakes = {
     {{R"({"op": "relu", "input": 1})"}, {":2: relu: input must be a text"}},
     {{R"({"op": "add", "inputs": "input"})"}, {":2: add: inputs must be a list of names"}},
     {{R"({"op": "add", "inputs": [1]})"}, {":2: add: inputs must be a list of names"}},
+    {{R"({"op": "relu", "inputs": []})"}, {":2: relu: inputs must be a list of names"}},
     {{R"({"op": "relu", "input": "input", "inputs": ["input"]})"}, {"has both input and inputs"}},
     {{R"({"op": "add"})"}, {":2: layer add1: takes 2 inputs, not 1"}},
     {{R"({"op": "conv2d", "channels": 2, "name": "c"})",
@@ -255,6 +270,9 @@ const std::vector<Mistake> mistakes = {
     {{R"({"inputs": ["input", "input"], "layers": [{"op": "relu"}]})"}, {"a group of layers has one input"}},
     {{R"({"name": "g", "layers": [{"op": "relu", "name": "a"}]})", R"({"op": "relu", "input": "a"})"},
      {":3: relu: unknown input 'a'"}},
+    {{"{\"name\": \"" + std::string(60, 'g') + "\", \"layers\": [\n{\"op\": \"relu\", \"name\": \"" +
+      std::string(40, 'r') + "\"}]}"},
+     {":3: relu 'rrr", "': its name and those of its groups, 'ggg", "rrr...', have more than 100 bytes"}},
     {{R"({"repeat": 4000, "layers": [{"repeat": 4000, "layers": [{"op": "relu"}]}]})"},
      {":2: relu: more than 4096 layers"}}};
 INSTANTIATE_TEST_SUITE_P(JsonNetwork, Mistakes, ::testing::ValuesIn(mistakes));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 #include <string>
 
@@ -202,6 +203,25 @@ TEST(ChannelChain, OfLargeTensorsHasTheSameBitsAndLessMemory) {
       return NetworkOnCpu(network, graph, options, cpu::best_level(), dtype).run(inputs, parameters);
     };
     EXPECT_EQ(run(false).gradients, run(true).gradients);
+  }
+}
+
+/// The variance of one value is 0, so each batch norm multiplies by 316. Applied to the lanes of missing
+/// samples, 24 of them would be infinite.
+TEST(MissingSamples, StayFiniteInDeepNetworks) {
+  Network network({4, 1, 1});
+  Value x = network.input();
+  for (int i = 0; i < 24; ++i) x = batch_norm2d(conv2d(x, {.channels = 8}));
+  network.output(linear(flatten(x), 3));
+  const Graph graph = build_graph(network);
+  const NetworkInputs inputs(network, 1, 3);
+  for (const cpu::Level level : cpu::available_levels()) {
+    for (const DataType dtype : {DataType::fp32, DataType::bf16}) {
+      NetworkOnCpu compiled(network, graph, {.samples = 16}, level, dtype);
+      for (const float gradient : compiled.run(inputs, first_parameters(network)).gradients) {
+        ASSERT_TRUE(std::isfinite(gradient)) << cpu::level_name(level);
+      }
+    }
   }
 }
 

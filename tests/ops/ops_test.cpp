@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "device/cpu/pinning.h"
 #include "ops/run_op.h"
@@ -200,9 +202,13 @@ TEST(OpCases, HaveTheShapesThatPyTorchGives) {
 /// Means of an image of one value, which a running sum of floats misses by 0.1 %.
 TEST(LargePlanes, LoseNoDigits) {
   constexpr double value = 201.0 / 255;
-  for (const Operation& operation :
-       {Operation{AdaptiveAvgPool2d{}}, Operation{BatchNorm2d{}}, Operation{GroupNorm{.groups = 1}}}) {
-    const OpCase op_case = simple_case("LargePlane", operation, {{1, 512, 500}});
+  const std::vector<std::pair<Operation, Shape>> large = {{AdaptiveAvgPool2d{}, {1, 512, 500}},
+                                                          {AdaptiveAvgPool2d{}, {1, 1, 262144}},
+                                                          {AdaptiveAvgPool2d{}, {1, 262144, 1}},
+                                                          {BatchNorm2d{}, {1, 512, 500}},
+                                                          {GroupNorm{.groups = 1}, {1, 512, 500}}};
+  for (const auto& [operation, shape] : large) {
+    const OpCase op_case = simple_case("LargePlane", operation, {shape});
     OpInputs values = random_inputs(op_case, 2);
     std::ranges::fill(values.inputs[0].values, value);
     std::ranges::fill(values.parameters[0], 1.0);

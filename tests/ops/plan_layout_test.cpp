@@ -30,6 +30,19 @@ TEST(GradientFlow, WritesTheFirstContributionInBackwardsOrderInPlace) {
   EXPECT_FALSE(flow.contributions[1][0].wanted);  // of the images
 }
 
+TEST(GradientFlow, LeavesLayersThatNothingReadsToBeCleared) {
+  Network network(image);
+  conv2d(network.input(), {.channels = 4});
+  network.output(linear(flatten(network.input()), 5));
+  const Graph graph = build_graph(network);
+  const ArenaLayout layout = layout_arena(network.parameters());
+  const std::vector<ArenaRange> cleared =
+      ranges_without_gradient(graph, layout, trace_gradients(graph, {.samples = 1}));
+  ASSERT_EQ(cleared.size(), 1U);
+  EXPECT_EQ(cleared[0].begin, layout.offsets[0]);  // weight and bias of the convolution
+  EXPECT_EQ(cleared[0].end, layout.offsets[2]);
+}
+
 void expect_no_overlap(const std::vector<MemoryBlock>& blocks, std::size_t bytes) {
   for (std::size_t a = 0; a < blocks.size(); ++a) {
     EXPECT_EQ(blocks[a].offset % 64, 0U);

@@ -40,6 +40,14 @@ TEST(PoolAxis, HoldersAreTheInverseOfAdaptiveWindows) {
   }
 }
 
+TEST(PoolAxis, AdaptiveWindowsOfLargeImages) {
+  const PoolAxis axis{.size = 1 << 20, .outputs = 4096};
+  EXPECT_EQ(axis.window(4095).begin, (1 << 20) - 256);
+  EXPECT_EQ(axis.window(4095).end, 1 << 20);
+  EXPECT_EQ(axis.holders((1 << 20) - 1).begin, 4095);
+  EXPECT_EQ(axis.holders((1 << 20) - 1).end, 4096);
+}
+
 TEST(PoolAxis, CountsPaddingOnTheRightUpToItsSize) {
   const PoolAxis axis{.size = 8, .outputs = 5, .kernel = 3, .stride = 2, .padding = 1, .count_padding = true};
   EXPECT_EQ(axis.window(0).count, 3);  // from -1

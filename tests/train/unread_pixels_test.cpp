@@ -9,6 +9,7 @@
 #include "onnx/logits.h"
 #include "onnx/random_model.h"
 #include "ops/op_case.h"
+#include "ops/run_network.h"
 
 namespace lockstep::test {
 namespace {
@@ -48,6 +49,45 @@ std::vector<OpCase> image_cases() {
     if (shape.height > 1 && shape.width > 1) cases.push_back(each);
   }
   return cases;
+}
+
+/// Gradients of a convolution from 8 channels and of the layers around it. A pooling leaves its last column
+/// unread, while a layer beside it reads its whole input; with `read_all`, a layer of zeros reads all its
+/// outputs.
+std::vector<float> gradients_around(const Conv2d& convolution, int height, int width, bool read_all) {
+  Network network({2, height, width});
+  const Value stem = conv2d(network.input(), {.channels = 8});
+  const Value all = conv2d(stem, convolution);
+  const Value pool = max_pool2d(all, {.kernel = 1, .stride = 3});
+  Value logits = linear(concat({flatten(pool), flatten(stem)}), 5);
+  const ArenaLayout compared = layout_arena(network.parameters());
+  if (read_all) {
+    const Linear zeros{.features = 5, .bias = false, .weight = Initializer::zeros()};
+    logits = logits + linear(flatten(all), zeros);
+  }
+  network.output(logits);
+  std::vector<float> gradients =
+      run_on_cpu(network, {.samples = 17}, NetworkInputs(network, 17, 3), first_parameters(network))
+          .gradients;
+  gradients.resize(compared.elements);
+  return gradients;
+}
+
+TEST(UnreadPixelsOfConvolutions, ChangeNoGradients) {
+  const std::vector<Conv2d> convolutions = {{.channels = 16},  // both gradients at once
+                                            {.channels = 4},
+                                            {.channels = 16, .kernel = 3, .padding = 1}};
+  for (const Conv2d& convolution : convolutions) {
+    for (const int height : {1, 11}) {
+      const std::vector<float> cropped = gradients_around(convolution, height, 17, false);
+      const std::vector<float> whole = gradients_around(convolution, height, 17, true);
+      const float largest = std::abs(std::ranges::max(whole, {}, [](float v) { return std::abs(v); }));
+      for (std::size_t i = 0; i < cropped.size(); ++i) {
+        ASSERT_NEAR(cropped[i], whole[i], 2e-5F * largest)
+            << convolution.channels << " channels, height " << height << ", element " << i;
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, UnreadPixels, testing::ValuesIn(image_cases()),

@@ -11,6 +11,7 @@
 #include "core/json/json.h"
 #include "core/text/as_text.h"
 #include "core/text/nearest.h"
+#include "core/text/printable.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
 #include "models/json/layer_options.h"
@@ -148,8 +149,12 @@ class Builder {
     const std::string name = options.text("name");
     const std::vector<Value> inputs = read_inputs(options, previous, scope);
     options.finish();
-    const Value value =
-        add(layer, std::move(operation), inputs, name.empty() ? "" : scope.prefix + name, options);
+    const std::string whole = name.empty() ? "" : scope.prefix + name;
+    if (printable(whole) != whole) {
+      options.refuse(
+          fmt::format("its name and those of its groups, '{}', have more than 100 bytes", printable(whole)));
+    }
+    const Value value = add(layer, std::move(operation), inputs, whole, options);
     declare(name, value, options, scope);
     return value;
   }

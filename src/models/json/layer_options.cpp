@@ -103,12 +103,11 @@ std::vector<std::string> LayerOptions::texts(const char* key) {
   if (list == nullptr) {
     return texts;
   }
-  for (const JsonValue& value : *list) {
-    if (!value.is_string()) {
-      refuse_at(*list, fmt::format("{} must be a list of names", key));
-    }
-    texts.push_back(value);
+  const auto is_text = [](const JsonValue& value) { return value.is_string(); };
+  if (list->empty() || !std::all_of(list->begin(), list->end(), is_text)) {
+    refuse_at(*list, fmt::format("{} must be a list of names", key));
   }
+  for (const JsonValue& value : *list) texts.push_back(value);
   return texts;
 }
 

@@ -24,6 +24,7 @@ class LayerOptions {
   bool flag(const char* key, bool fallback);
   /// Text of 1 to 100 printable characters. Empty: no such option.
   std::string text(const char* key);
+  /// List of at least one text. Empty: no such option.
   std::vector<std::string> texts(const char* key);
   /// "standard", "zeros", "ones", "he_fan_out", {"normal": deviation} or {"uniform": half width}.
   Initializer initializer(const char* key, const Initializer& fallback);

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
-#include <set>
-
 #include "core/json/json.h"
 #include "core/text/printable.h"
 #include "graph/operations.h"
+#include "graph/summary.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
 
@@ -33,14 +32,17 @@ class Writer {
   explicit Writer(const Network& network)
       : network_(network),
         classes_(network.classes()),
-        names_(network.layers().size()),
+        names_(names_in_file(network)),
         is_read_(network.layers().size()) {
-    names_.front() = "input";
     is_read_[static_cast<std::size_t>(network.output_id())] = true;
     for (const Network::Layer& layer : network.layers()) {
       for (const int input : layer.inputs) is_read_[static_cast<std::size_t>(input)] = true;
     }
-    name_layers();
+    for (std::size_t i = 1; i < names_.size(); ++i) {
+      const Network::Layer& layer = network.layers()[i];
+      if (!is_read_[i]) refuse(layer, "nothing reads it");
+      if (!is_name_in_file(names_[i])) refuse(layer, "its name cannot be written");
+    }
   }
 
   std::string text() const {
@@ -52,27 +54,6 @@ class Writer {
   }
 
  private:
-  /// Names of layers with parameters are kept, or refused. Other layers keep theirs unless it is taken.
-  void name_layers() {
-    std::set<std::string> taken = {"input"};
-    const auto is_free = [&](const std::string& name) {
-      return !name.empty() && printable(name) == name && taken.insert(name).second;
-    };
-    for (const bool with_parameters : {true, false}) {
-      for (std::size_t i = 1; i < names_.size(); ++i) {
-        const Network::Layer& layer = network_.layers()[i];
-        if (layer.parameters.empty() == with_parameters) continue;
-        if (!is_read_[i]) refuse(layer, "nothing reads it");
-        names_[i] = layer.name;
-        if (is_free(names_[i])) continue;
-        if (with_parameters) refuse(layer, "its name cannot be written");
-        for (int number = 2; !is_free(names_[i]); ++number) {
-          names_[i] = fmt::format("{}-{}", prefix_of(layer.operation), number);
-        }
-      }
-    }
-  }
-
   [[noreturn]] static void refuse(const Network::Layer& layer, const char* reason) {
     throw Error(Category::usage, fmt::format("layer {}: {}, so a network file cannot contain it",
                                              in_quotes(layer.name), reason));

@@ -19,7 +19,7 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type, Dnn& dnn);
 
   /// Compiles for micro-batches of `samples`, 1 to options.samples: operations of the library have exact
-  /// sizes. Call before workspace_bytes(), and not while the plan is in use.
+  /// sizes. Call before workspace_bytes(): workspaces get another layout. Copies of the plan keep theirs.
   void compile_for(int samples);
 
   /// Size of a workspace, which must be aligned to 256 bytes.

@@ -380,9 +380,9 @@ int choose_bands_at_once(const BlockedConvLayer& layer) {
   constexpr std::size_t cache_limit = std::size_t{768} << 10;  // of 1 MiB or more
   constexpr int few_inputs = 32;
   const Conv2d& options = layer.shapes.options;
-  const bool flat =
-      reads_no_neighbours(options) && layer.shapes.output.height == 1 && layer.shapes.input.height == 1;
-  if (!flat || options.groups > 1 || layer.backward.phases.size() != 1) return 0;
+  const bool same_pixels =
+      reads_no_neighbours(options) && plane_of(layer.shapes.output) == plane_of(layer.shapes.input);
+  if (!same_pixels || options.groups > 1 || layer.backward.phases.size() != 1) return 0;
   if (layer.group_inputs > few_inputs || layer.group_outputs <= layer.group_inputs) return 0;
   if (layer.factors_at_once < factors_of(layer)) return 0;
   const std::size_t band =

@@ -3,6 +3,7 @@
 
 #include "graph/operations.h"
 #include "ops/cpu/convolution/conv2d.h"
+#include "ops/cpu/convolution/conv_taps.h"
 #include "ops/cpu/convolution/kernels/direct_conv.h"
 #include "ops/cpu/op.h"
 
@@ -195,6 +196,19 @@ Op plan_pooled_conv2d(const OpRequest& request) {
   return op;
 }
 
+/// Refuses windows for which place() would need more than 3 GiB: of each pixel of the output, and in backward
+/// of the input.
+void check_places(const Conv2d& options, const OpRequest& request) {
+  constexpr std::size_t most_places = std::size_t{3} << 28;
+  const Shape& input = request.inputs[0];
+  std::size_t pixels = plane_of(request.node.shape);
+  if (request.input_gradient) pixels = std::max(pixels, plane_of(input) / options.stride / options.stride);
+  const std::size_t taps = static_cast<std::size_t>(options.kernel) * options.kernel;
+  if (taps * pixels <= most_places) return;
+  LayerContext{.name = request.node.name}.refuse("windows of ", options.kernel, "x", options.kernel,
+                                                 " pixels are too large for images of ", input, " on CPUs");
+}
+
 }  // namespace
 
 Op plan(const Conv2d& options, const OpRequest& request) {
@@ -204,11 +218,11 @@ Op plan(const Conv2d& options, const OpRequest& request) {
   if (suits_winograd(request)) {
     return plan_winograd(request);
   }
-  if (suits_bf16_product(request)) {
-    return plan_bf16_product_conv2d(request);
+  if (Traits<Conv2d>::by_channel(options, request.inputs[0])) {
+    return plan_depthwise_conv2d(request);
   }
-  return Traits<Conv2d>::by_channel(options, request.inputs[0]) ? plan_depthwise_conv2d(request)
-                                                                : plan_blocked_conv2d(request);
+  check_places(options, request);
+  return suits_bf16_product(request) ? plan_bf16_product_conv2d(request) : plan_blocked_conv2d(request);
 }
 
 }  // namespace lockstep::cpu

@@ -79,6 +79,9 @@ TapGrids backward_taps(const ConvShapes& shapes) {
 
 PlacedPhase place(const TapGrids& grids, const ConvPhase& phase, const Shape& source, const Shape& target) {
   PlacedPhase placed{.phase = phase, .sources = {}, .targets = {}};
+  const std::size_t pixels = static_cast<std::size_t>(phase.rows) * phase.columns;
+  placed.targets.reserve(pixels);
+  placed.sources.reserve(pixels * phase.tap_count);
   for (int t = 0; t < phase.tap_count; ++t) {
     const ConvTap& tap = grids.taps[static_cast<std::size_t>(phase.first_tap) + t];
     for (int i = 0; i < phase.rows; ++i) {

@@ -195,16 +195,18 @@ Line line_of(const Task& task, int channel) {
   return {hn::Set(floats, scale), hn::Set(floats, task.bias[channel] - task.mean[channel] * scale)};
 }
 
+/// Computes the outputs of a channel. Those of missing images are zeros: scales of a variance near 0, one
+/// layer after the other, would make them infinite.
 template <class Element, ActivationKind ACTIVATION, bool RESIDUAL>
 void normalize(const BatchNormForward<Element>& task, int channel) {
   const Line line = line_of(task, channel);
   const bool stream = task.shape.stream;
-  for_each_vector(task.shape, channel, [&](std::size_t at, Mask) HWY_ATTR {
+  for_each_vector(task.shape, channel, [&](std::size_t at, Mask mask) HWY_ATTR {
     Vector v = line.at(task.input + at);
     if constexpr (RESIDUAL) {
       v = hn::Add(v, load(task.residual + at));
     }
-    store(activate<ACTIVATION>(v), task.output + at, stream);
+    store(hn::IfThenElseZero(mask, activate<ACTIVATION>(v)), task.output + at, stream);
   });
 }
 

@@ -37,9 +37,24 @@ HWY_INLINE void for_each_pixel(const PoolTask& task, const PoolWindow& window, c
   }
 }
 
-HWY_INLINE bool is_large(const PoolWindow& window) {
-  const int rows = window.rows.end - window.rows.begin;
-  return rows * (window.columns.end - window.columns.begin) > pixels_in_one_sum;
+/// Calls visit(band) for the bands of a window (pixels_in_one_sum): rows and columns ascending.
+template <class Visit>
+HWY_INLINE void for_each_band(const PoolWindow& window, const Visit& visit) {
+  int rows = window.rows.end - window.rows.begin, columns = window.columns.end - window.columns.begin;
+  if (rows * columns > pixels_in_one_sum) {
+    columns = smaller(columns, pixels_in_one_sum);
+    rows = pixels_in_one_sum / columns;
+  }
+  PoolWindow band = window;
+  for (int i = window.rows.begin; i < window.rows.end; i += rows) {
+    band.rows.begin = i;
+    band.rows.end = smaller(i + rows, window.rows.end);
+    for (int j = window.columns.begin; j < window.columns.end; j += columns) {
+      band.columns.begin = j;
+      band.columns.end = smaller(j + columns, window.columns.end);
+      visit(band);
+    }
+  }
 }
 
 HWY_INLINE Vector scale_of(const PoolWindow& window) {
@@ -77,15 +92,13 @@ void average_forward(const PoolTask& task, const Element* input, Element* output
     for_each_window(task, [&](const PoolWindow& window) HWY_ATTR {
       LOCKSTEP_UNROLL for (int part = 0; part < lanes; part += width) {
         Vector sum = hn::Zero(floats);
-        PoolWindow band = window;  // all rows, or one after the other
-        for (; band.rows.begin < window.rows.end; band.rows.begin = band.rows.end) {
-          if (is_large(window)) band.rows.end = band.rows.begin + 1;
+        for_each_band(window, [&](const PoolWindow& band) HWY_ATTR {
           Vector sum_of_band = hn::Zero(floats);
           for_each_pixel(task, band, [&](std::size_t pixel) HWY_ATTR {
             sum_of_band = hn::Add(sum_of_band, load(input + pixels(pixel) + part));
           });
           sum = hn::Add(sum, sum_of_band);
-        }
+        });
         store(hn::Mul(sum, scale_of(window)), output + pixels(window.output) + part);
       }
     });

@@ -3,13 +3,13 @@
 #include <cstddef>
 
 #include "core/bfloat16.h"
+#include "graph/pool_range.h"
 #include "ops/cpu/kernels/table.h"
-#include "ops/pool_range.h"
 
 namespace lockstep::cpu {
 
 /// Pooling of all channels of all groups. Sums and comparisons visit rows, then columns, ascending; sums of
-/// large windows are those of their rows (pool_range.h). Gradients are added in the order of the outputs.
+/// large windows are those of their bands (pool_range.h). Gradients are added in the order of the outputs.
 struct PoolTask {
   int channels;  ///< of all groups
   int in_height;

@@ -17,11 +17,10 @@ struct CudnnOptions {
   /// plan_cache is only read.
   bool time_plans = false;
   /// File of the engines chosen for each problem, GPU and version of cuDNN. Engines in the file are used;
-  /// others are chosen and added immediately. With time_plans, engines in the file that were not timed are
-  /// chosen again. Empty: none.
+  /// others are chosen and added immediately. Empty: none.
   std::filesystem::path plan_cache{};
   /// Whether plan_cache is written. To give all ranks the same engines, one rank writes the file and plans
-  /// its operations first; the others reread the file for each operation.
+  /// its operations first; the others use its engines (Dnn::use_engines), as hosts may have other files.
   bool write_plan_cache = true;
   /// File with the properties of a GPU, as serialized by cuDNN. Operations are planned for this GPU and
   /// cannot run. Empty: the calling thread's current GPU.

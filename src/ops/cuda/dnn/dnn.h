@@ -78,6 +78,8 @@ class Dnn {
   virtual std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) = 0;
   /// Engines chosen so far, as the text of a PlanFile. Empty: none.
   virtual std::string engines() const { return {}; }
+  /// Uses the engines of another rank, the text of its engines(), for the problems in it.
+  virtual void use_engines(const std::string& /*engines*/) {}
 };
 
 }  // namespace lockstep::cuda

@@ -55,8 +55,11 @@ EngineChoice choice_of(const json& value, const std::string& problem, const std:
 
 PlanFile::PlanFile(std::filesystem::path path, std::string where)
     : path_(std::move(path)), where_(std::move(where)) {
-  if (path_.empty() || file_kind(path_) == FileKind::missing) return;
-  const json document = json::parse(read_plans(path_), nullptr, false);
+  if (!path_.empty() && file_kind(path_) != FileKind::missing) add(read_plans(path_));
+}
+
+void PlanFile::add(const std::string& text) {
+  const json document = json::parse(text, nullptr, false);
   if (document.is_discarded()) refuse(path_, "it is not JSON");
   if (!document.is_object() || document.value("format", json()) != format_name) {
     refuse(path_, fmt::format("\"format\" is not \"{}\"", format_name));

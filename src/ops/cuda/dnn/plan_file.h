@@ -24,6 +24,8 @@ class PlanFile {
 
   std::optional<EngineChoice> find(const std::string& problem) const;
   void set(const std::string& problem, const EngineChoice& choice);
+  /// Adds the choices of the text of another file, which replace equal problems'. Throws as the constructor.
+  void add(const std::string& text);
   std::string text() const;
   /// Replaces the file atomically; see AtomicFile.
   void save() const;

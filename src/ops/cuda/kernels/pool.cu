@@ -102,18 +102,23 @@ struct AvgForward {
     const PackPlace at = pool.output.place(index);
     const PoolRange rows = pool.windows.rows.window(static_cast<int>(at.row));
     const PoolRange columns = pool.windows.columns.window(static_cast<int>(at.column));
-    const bool is_large = (rows.end - rows.begin) * (columns.end - columns.begin) > pixels_in_one_sum;
+    int height = rows.end - rows.begin, width = columns.end - columns.begin;  // of a band
+    if (height * width > pixels_in_one_sum) {
+      width = width < pixels_in_one_sum ? width : pixels_in_one_sum;
+      height = pixels_in_one_sum / width;
+    }
     Pack<float> sum{};
-    for (int band = rows.begin; band < rows.end;) {  // all rows, or one after the other
-      const int end = is_large ? band + 1 : rows.end;
-      Pack<float> sum_of_band{};
-      for (; band < end; ++band) {
-        for (int j = columns.begin; j < columns.end; ++j) {
-          const Pack<float> pixel = to_floats(input[pool.input.index(at, band, j)]);
-          for (int k = 0; k < channel_unit; ++k) sum_of_band.values[k] += pixel.values[k];
+    for (int top = rows.begin; top < rows.end; top += height) {
+      for (int left = columns.begin; left < columns.end; left += width) {
+        Pack<float> sum_of_band{};
+        for (int i = top; i < rows.end && i < top + height; ++i) {
+          for (int j = left; j < columns.end && j < left + width; ++j) {
+            const Pack<float> pixel = to_floats(input[pool.input.index(at, i, j)]);
+            for (int k = 0; k < channel_unit; ++k) sum_of_band.values[k] += pixel.values[k];
+          }
         }
+        for (int k = 0; k < channel_unit; ++k) sum.values[k] += sum_of_band.values[k];
       }
-      for (int k = 0; k < channel_unit; ++k) sum.values[k] += sum_of_band.values[k];
     }
     const float share = share_of(rows, columns);
     for (float& value : sum.values) value *= share;

@@ -132,6 +132,7 @@ class Cudnn final : public Dnn {
   }
 
   std::string engines() const override { return used_.text(); }
+  void use_engines(const std::string& engines) override { file_.add(engines); }
 
  private:
   /// Engine for an operation on a problem: known, from the file, or chosen now. If there is none, returns
@@ -156,9 +157,8 @@ class Cudnn final : public Dnn {
   bool times() const { return options_.time_plans && options_.write_plan_cache && !target_->is_described(); }
 
   bool use_file(const std::string& what, Chosen& chosen) {
-    if (!options_.write_plan_cache) file_ = PlanFile(options_.plan_cache, target_->name());
     const auto stored = file_.find(what);
-    if (!stored || (times() && stored->microseconds == 0.0)) return false;
+    if (!stored) return false;
     const auto& engines = chosen.graph->engines();
     for (std::size_t i = 0; i < engines.size(); ++i) {
       if (engines[i].name != stored->engine) continue;

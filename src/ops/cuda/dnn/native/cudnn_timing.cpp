@@ -51,6 +51,7 @@ DeviceMemory random_numbers(std::size_t bytes, std::uint32_t seed, cudaStream_t 
                                std::min(at_once, bytes - first), cudaMemcpyHostToDevice, stream),
                "cudaMemcpyAsync");
   }
+  check_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");  // before the numbers are freed
   return memory;
 }
 
