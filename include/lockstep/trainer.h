@@ -20,8 +20,8 @@ namespace lockstep {
 class World;
 
 /// Trains a network on all ranks of the world. Every rank constructs one with equal arguments and calls the
-/// same methods on one thread; parameters are equal on all ranks whenever a method returns. World, network
-/// and data sets must outlive it, and must not change while it lives.
+/// same methods on one thread; parameters and their averages are equal on all ranks whenever a method
+/// returns. World, network and data sets must outlive it, and must not change while it lives.
 class Trainer : public RunHooks {
  public:
   /// best() and early_stopping use `validation` if it is not null, else `test`. Options with the value
@@ -54,8 +54,9 @@ class Trainer : public RunHooks {
   /// same result as if the run had not been interrupted. Only rank 0 reads the folder. Returns, on rank 0,
   /// warnings of changes that may alter the result (another kind of processor, other versions of libraries).
   /// Collective. Throws on all ranks Error(usage) for an option that affects the result and differs, unless
-  /// `force`, for fewer epochs or steps than the run has begun, and for options that need a state which the
-  /// checkpoint lacks; Error(data) for a checkpoint that is damaged or of another network or data set.
+  /// `force`, for fewer epochs or steps than the run has begun, for options that need a state which the
+  /// checkpoint lacks, and after write_checkpoints, which comes later; Error(data) for a checkpoint that is
+  /// damaged or of another network or data set.
   std::vector<std::string> resume(const std::filesystem::path& checkpoint, bool force = false);
 
   /// Trains the remaining epochs, or fewer with early_stopping, max_steps or Request::stop. Throws
@@ -92,10 +93,9 @@ class Trainer : public RunHooks {
   /// the numbers to predict. Collective. Throws Error(data) for a file that does not fit, such as one of a
   /// table with other columns, Error(usage) when ranks have different files.
   std::vector<std::string> load(const ModelFile& file, const LoadOptions& options = {});
-  /// Writes the parameters (with model_ema, their averages as of the last evaluation) as a PyTorch
-  /// state_dict; num_batches_tracked is 0. Its metadata hold the ModelDescription, with the results of the
-  /// last evaluation if no step was made since, and `metadata`. To be called on one rank. Throws Error(usage)
-  /// for metadata that are not UTF-8.
+  /// Writes the parameters, or with model_ema their averages, as a PyTorch state_dict; num_batches_tracked is
+  /// 0. Its metadata hold the ModelDescription, with the results of the last evaluation if no step was made
+  /// since, and `metadata`. To be called on one rank. Throws Error(usage) for metadata that are not UTF-8.
   void save(const std::string& file, const std::map<std::string, std::string>& metadata = {}) const;
   /// "xxh3:" and 32 hexadecimal digits: XXH3 128-bit hash of all parameters and statistics as trained (not
   /// their averages), in the network's order, little-endian.

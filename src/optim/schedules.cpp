@@ -20,6 +20,10 @@ struct Position {
   double warmup;  ///< share of all steps that is warm-up
 };
 
+/// Rounds down, except for numbers just below a whole number: 0.29 epochs of 100 steps are 29 steps, and
+/// 33 epochs are 30 times 1.1 epochs.
+double rounded_down(double number) { return std::floor(number + 1e-6); }
+
 // Each schedule computes the learning rate's share of the way from min_lr to the base rate, in [0, 1].
 // Schedules are named after those of torch.optim.lr_scheduler.
 
@@ -27,7 +31,8 @@ double constant(const ScheduleOptions& /*options*/, const Position& /*position*/
 
 /// StepLR(step_size = decay_epochs, gamma = decay_rate), stepped once per epoch.
 double step_decay(const ScheduleOptions& options, const Position& position) {
-  return integer_power(options.decay_rate, static_cast<std::uint64_t>(position.epoch / options.decay_epochs));
+  const double decays = rounded_down(position.epoch / options.decay_epochs);
+  return integer_power(options.decay_rate, static_cast<std::uint64_t>(decays));
 }
 
 /// MultiStepLR(decay_milestones, gamma = decay_rate), stepped once per epoch.
@@ -103,9 +108,6 @@ void check(const ScheduleOptions& options, double base, int epochs) {
   }
 }
 
-/// Rounds down, except for numbers just below a whole number: 0.29 epochs of 100 steps are 29 steps.
-double whole_steps(double steps) { return std::floor(steps + 1e-6); }
-
 }  // namespace
 
 std::vector<std::string> schedule_names() {
@@ -119,7 +121,7 @@ LearningRate::LearningRate(const ScheduleOptions& options, double base, std::uin
     : options_(options),
       base_(base),
       steps_per_epoch_(static_cast<double>(steps_per_epoch)),
-      warmup_steps_(whole_steps(options.warmup_epochs * steps_per_epoch_)),
+      warmup_steps_(rounded_down(options.warmup_epochs * steps_per_epoch_)),
       steps_(std::max(1.0, static_cast<double>(epochs) * steps_per_epoch_)) {
   check(options, base, epochs);
   if (options_.name == "onecycle" && warmup_steps_ == 0.0) warmup_steps_ = 0.3 * steps_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "comm/world/gather.h"
@@ -186,7 +187,11 @@ void Predictor::run(const std::function<void(const OutputBlock&)>& take) {
     const std::vector<UnreadableSample> unreadable = take_unreadable(end);
     world.agree([&] {
       if (world.rank() != 0) return;
-      const auto values = std::span<const float>(all_).first((end - first) * outputs_);
+      const std::span<float> values = std::span(all_).first((end - first) * outputs_);
+      for (const UnreadableSample& bad : unreadable) {
+        std::ranges::fill(values.subspan((bad.sample - first) * outputs_, outputs_),
+                          std::numeric_limits<float>::quiet_NaN());
+      }
       const std::vector<UnreadableSample> failed =
           with_not_finite(unreadable, loader_.dataset(), first, values, outputs_);
       take({first, end - first, values, failed});

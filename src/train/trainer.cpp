@@ -65,6 +65,7 @@ class Trainer::Implementation {
     if (run_.options.on_nan == OnNan::rollback) prepare_rollback();
     while (!loop_.position().done() && loop_.run_epoch()) {
     }
+    steps_.gather_averages();  // after a stop within an epoch
     if (checkpointer_) {
       const InStage in(watch_of(session_.world()), Stage::checkpoint);
       checkpointer_->complete();
@@ -113,6 +114,10 @@ class Trainer::Implementation {
   }
 
   std::vector<std::string> resume(const std::filesystem::path& folder, bool force) {
+    session_.world().agree([&] {
+      if (!checkpointer_) return;
+      throw Error(Category::usage, "resume() was called after write_checkpoints(): call it before");
+    });
     std::vector<std::string> remarks = restore(session_, run_, folder, facts_, force, state_);
     loop_.check_replicas();
     resumed_ = true;

@@ -79,6 +79,16 @@ TEST(Schedule, WarmUpOfAWholeNumberOfStepsIsThatNumber) {
   EXPECT_EQ(rate.at(28), static_cast<float>(28.0 / 29.0));
 }
 
+/// In doubles, 33 / 1.1 is less than 30.
+TEST(Schedule, ADecayThatIsDueAtTheEndOfAnEpochIsNotLate) {
+  const LearningRate rate({.name = "step", .decay_epochs = 1.1, .decay_rate = 0.9}, 1.0, 1, 60);
+  for (const int epochs : {11, 22, 33, 44, 55}) {
+    EXPECT_FLOAT_EQ(rate.at(static_cast<std::uint64_t>(epochs) + 1),
+                    static_cast<float>(std::pow(0.9, epochs / 11 * 10)))
+        << "after " << epochs << " epochs";
+  }
+}
+
 TEST(Schedule, RefusesOptionsOfOtherRules) {
   const auto refused = [](const ScheduleOptions& options, const std::string& message) {
     expect_error(Category::usage, {message}, [&] { LearningRate(options, 0.1, 10, 10); });

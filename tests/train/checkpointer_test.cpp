@@ -144,6 +144,15 @@ TEST(Checkpointer, MakesItsFolderOrRefusesIt) {
   EXPECT_TRUE(std::filesystem::is_directory(folder / "run/checkpoints"));
 }
 
+TEST(Checkpointer, ARunIsResumedBeforeItsCheckpointsAreWritten) {
+  const TemporaryFolder folder;
+  CheckpointedRun().train(folder, with_epochs(1), {.every = {}});
+  Trainer trainer = small_trainer(with_epochs(2));
+  trainer.write_checkpoints(folder.path(), {});
+  expect_error(Category::usage, {"resume() was called after write_checkpoints(): call it before"},
+               [&] { trainer.resume(folder / "step-00000005"); });
+}
+
 TEST(Checkpointer, WithoutAnObserverAFailureIsAWarning) {
   const TemporaryFolder folder;
   Trainer trainer = small_trainer(with_epochs(2));

@@ -46,6 +46,8 @@ TEST_P(Placements, AreAlikeOnAllRanks) {
     EXPECT_EQ(placed.gpu, placed.device == cuda ? expected.ranks[own].gpu.text() : "") << "rank " << own;
     EXPECT_EQ(placed.all_cuda, std::ranges::count(expected.devices, cuda) == std::ssize(expected.devices));
     EXPECT_EQ(placed.some_cuda, std::ranges::count(expected.devices, cuda) > 0);
+    EXPECT_EQ(placed.planner,
+              placed.some_cuda ? std::ranges::find(expected.devices, cuda) - expected.devices.begin() : 0);
     EXPECT_EQ(placed.whole_sums,
               placed.reduce == Reduce::ring || (placed.all_cuda && expected.ranks.size() > 1));
     EXPECT_EQ(placed.nccl, expected.nccl) << "rank " << own;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bit>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -51,6 +53,12 @@ struct Predicted {
     });
   }
 
+  /// Bits of `values`, as NaN is not equal to itself.
+  std::vector<std::uint32_t> bits() const {
+    std::vector<std::uint32_t> words;
+    for (const float value : values) words.push_back(std::bit_cast<std::uint32_t>(value));
+    return words;
+  }
   /// Outputs of one sample.
   std::span<const float> of(std::uint64_t sample) const {
     const std::size_t count = values.size() / samples;

@@ -91,8 +91,13 @@ TEST(Replica, RefusesWhatItLacks) {
   const Mislabelled wrong(77, {1, 12, 12}, 4);
   expect_error(Category::data, {"data set: sample 17 has label -1"},
                [&] { Replica(small_network(), wrong, {}); });
-  const Replica replica(small_network(), test_set(), {});
+  Replica replica(small_network(), test_set(), {});
   expect_error(Category::usage, {"there is no parameter 99: the network has "}, [&] { replica.offset(99); });
+  std::vector<float> parameters(replica.elements()), gradient(replica.elements());
+  const std::vector<std::uint64_t> ids = {76, 77};
+  replica.forward_backward(std::span(ids).first(1), {}, parameters, gradient);
+  expect_error(Category::usage, {"there is no sample 77: the data set has 77, numbered from 0"},
+               [&] { replica.forward_backward(ids, {}, parameters, gradient); });
 }
 
 TEST(GradientSum, AStepHasAMicroBatch) {

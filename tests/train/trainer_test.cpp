@@ -322,6 +322,31 @@ TEST(Trainer, EarlyStoppingEndsTheRunAndNamesTheBestEpoch) {
   }
 }
 
+/// The first epoch is the best one. The run is stopped in its fourth epoch of five steps, and continues with
+/// a patience that its third epoch has used up.
+TEST(Trainer, EarlyStoppingGivenAtAResumeEndsTheRunAtTheEndOfAnEpoch) {
+  const TemporaryFolder folder;
+  TrainerOptions chosen = options();
+  chosen.epochs = 5;
+  chosen.learning_rate = 0.0F;
+  {
+    Trainer trainer = small_trainer(chosen);
+    trainer.ask = [&] { return trainer.step() == 17 ? Request::stop : Request::none; };
+    trainer.write_checkpoints(folder.path(), {});
+    trainer.fit();
+  }
+  chosen.early_stopping = 2;
+  Trainer trainer = small_trainer(chosen);
+  trainer.resume(folder / "step-00000017");
+  EXPECT_FALSE(trainer.done() || trainer.stopped_early());
+  EXPECT_EQ(trainer.epochs(), 3);
+  trainer.fit();
+  EXPECT_TRUE(trainer.stopped_early());
+  EXPECT_EQ(trainer.step(), 20U);
+  EXPECT_EQ(trainer.epochs(), 4);
+  EXPECT_EQ(trainer.best().epoch, 1);
+}
+
 /// The validation set has other labels: the better an epoch is on the test set, the worse it is on this one.
 TEST(Trainer, ValidationSetDecidesWhichEpochIsBest) {
   struct Contrary : Synthetic {

@@ -50,6 +50,7 @@ std::vector<Difference> differences(const Facts& saved, const Facts& present) {
 bool changes_learning_rate(const Run& run, const std::string& epochs, std::uint64_t steps) {
   int before = 0;
   from_text(epochs, {}, before);
+  if (before > 0 && run.options.schedule.warmup_epochs >= before) return true;  // LearningRate refuses it
   const auto rate = [&](int of_epochs) {
     return LearningRate(run.options.schedule, largest_learning_rate(run.options), run.epoch.steps, of_epochs);
   };
@@ -315,6 +316,8 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
     }
     parts = sources(state, run, checkpoint ? &*checkpoint : nullptr);
     if (checkpoint) progress = progress_of(*checkpoint);
+    // With other options, the steps of the epoch so far may have been those of other samples.
+    if (!changed.empty()) progress.partial_step = 0;
   });
   const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(&progress, 1)));
   std::memcpy(&state.progress, bytes.data(), sizeof progress);

@@ -47,6 +47,7 @@ StepTimes EpochLoop::run_steps(std::uint64_t max) {
   const std::uint64_t together = parts_.session.placement().steps_at_once;
   const StepTimes times = *make_steps(std::min(max, together), 1, nullptr);
   progress_.evaluated = progress_.step;
+  parts_.steps.gather_averages();
   return times;
 }
 

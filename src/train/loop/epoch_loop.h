@@ -35,7 +35,8 @@ class EpochLoop {
   bool run_epoch();
 
   /// Makes the next steps: those that are submitted together, at most `max`, up to the end of the epoch.
-  /// Ignores the options about the end of the run. An epoch that ends with them is not evaluated.
+  /// Ignores the options about the end of the run. An epoch that ends with them is not evaluated. Gathers the
+  /// averages.
   StepTimes run_steps(std::uint64_t max);
 
   /// Throws Error(internal) on all ranks unless their parameters and averages have the same bits.

@@ -9,14 +9,10 @@ std::uint64_t RunPosition::total_steps() const {
   return run_.options.max_steps == 0 ? all : std::min(all, run_.options.max_steps);
 }
 
-int RunPosition::epochs() const {
-  const bool ended_within = done() && !whole_epochs();
-  return epoch() - 1 + (ended_within ? 1 : 0);
-}
+int RunPosition::epochs() const { return epoch() - 1 + (ended_within_epoch() ? 1 : 0); }
 
 BestEpoch RunPosition::best() const {
-  const bool ends_within = done() && !stopped_early() && !whole_epochs();
-  return ends_within && progress_.cut_best.epoch != 0 ? progress_.cut_best : progress_.best;
+  return ended_within_epoch() && progress_.cut_best.epoch != 0 ? progress_.cut_best : progress_.best;
 }
 
 std::uint64_t RunPosition::epoch_end() const {
@@ -25,7 +21,7 @@ std::uint64_t RunPosition::epoch_end() const {
 
 bool RunPosition::no_better_epoch_for_long() const {
   const int best = progress_.best.epoch;
-  if (run_.options.early_stopping == 0 || best == 0) return false;
+  if (run_.options.early_stopping == 0 || best == 0 || !whole_epochs()) return false;
   return progress_.step / run_.epoch.steps >= static_cast<std::uint64_t>(best + run_.options.early_stopping);
 }
 

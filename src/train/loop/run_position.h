@@ -16,7 +16,7 @@ class RunPosition {
   /// Whether all steps were made and their epochs evaluated, or early stopping ends the run.
   bool done() const { return !evaluation_due() && (all_steps_made() || no_better_epoch_for_long()); }
   /// Whether early stopping ended the run before its last step.
-  bool stopped_early() const { return !all_steps_made() && no_better_epoch_for_long(); }
+  bool stopped_early() const { return done() && !all_steps_made(); }
   /// Number of epochs whose steps are made and that are evaluated.
   int epochs() const;
   /// The best epoch. One that max_steps cut counts only if the run ends there.
@@ -37,6 +37,8 @@ class RunPosition {
 
  private:
   bool all_steps_made() const { return progress_.step >= total_steps(); }
+  bool ended_within_epoch() const { return done() && !whole_epochs(); }
+  /// Whether early stopping ends the run here, at the end of an epoch.
   bool no_better_epoch_for_long() const;
   /// A number of steps made within the epoch that comes next.
   std::uint64_t last_step() const { return progress_.step - (evaluation_due() ? 1 : 0); }

@@ -8,13 +8,7 @@ LeafRunners make_runners(const Session& session, CompiledGraph& graph, const Loa
                          std::uint32_t leaves, StepLog log) {
   const Assignment assignment = session.assign(leaves, 1);
   const std::uint32_t own = assignment.executors.back() - assignment.executors.front();
-  return session.planned([&] {
-    LeafRunners runners;
-    for (std::size_t left = graph.runners(loader, own); left > 0; --left) {
-      runners.push_back(graph.make_runner(loader, log));
-    }
-    return runners;
-  });
+  return session.planned([&] { return graph.make_runners(loader, own, log); });
 }
 
 LeafPass::LeafPass(const Session& session, const LeafRunners& runners, Assignment assignment)

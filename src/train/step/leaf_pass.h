@@ -13,9 +13,6 @@
 
 namespace lockstep {
 
-/// Runners for the first streams of a device, one for each.
-using LeafRunners = std::vector<std::unique_ptr<LeafRunner>>;
-
 /// Makes runners for the micro-batches of `loader`. A pass has at most `leaves` of them, over all ranks.
 /// `log` is the log of their steps. Collective. Throws Error(resource) on all ranks.
 LeafRunners make_runners(const Session& session, CompiledGraph& graph, const Loader& loader,

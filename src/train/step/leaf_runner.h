@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -56,5 +57,8 @@ class LeafRunner {
   /// CUDA: seconds that the GPU has waited for samples so far.
   virtual double waited() const { return 0.0; }
 };
+
+/// Runners for the first streams of a device, one for each.
+using LeafRunners = std::vector<std::unique_ptr<LeafRunner>>;
 
 }  // namespace lockstep

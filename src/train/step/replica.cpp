@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "data/feed/micro_batch_reader.h"
 #include "device/cpu/cpu_device.h"
 #include "lockstep/error.h"
@@ -22,6 +24,7 @@ class Replica::Implementation {
               cpu::best_level()),
         workspace_(device_->allocate(plan_.workspace_bytes())),
         micro_batch_(static_cast<std::size_t>(options.micro_batch)),
+        samples_(dataset.size()),
         bad_samples_(true),
         reader_(dataset, transform_, bad_samples_, micro_batch_) {}
 
@@ -31,6 +34,10 @@ class Replica::Implementation {
       throw Error(Category::usage,
                   fmt::format("a micro-batch of {} samples was given to a replica for up to {}", ids.size(),
                               micro_batch_));
+    }
+    if (const std::uint64_t last = std::ranges::max(ids); last >= samples_) {
+      throw Error(Category::usage,
+                  fmt::format("there is no sample {}: the data set has {}, numbered from 0", last, samples_));
     }
     expect_length(parameters.size());
     expect_length(gradient.size());
@@ -67,6 +74,7 @@ class Replica::Implementation {
   cpu::CpuPlan plan_;
   Buffer workspace_;
   std::size_t micro_batch_;
+  std::uint64_t samples_;  ///< of the data set
   BadSamples bad_samples_;
   MicroBatchReader reader_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/world/agreed.h"
 #include "gradient/buckets.h"
 
 namespace lockstep {
@@ -31,7 +32,8 @@ StepGradients::StepGradients(const Session& session, const ArenaLayout& layout, 
                                                      : plan_canonical_sums(ranks, options, slices);
 }
 
-/// Grows the arenas. Nothing that can fail on a single rank may come before the collective call.
+/// Grows the arenas. The ranks agree on the memory before collective calls follow. Nothing that can fail on a
+/// single rank may come before allocate_arenas, which is collective.
 void StepGradients::grow(const Session& session) {
   arenas_.resize(plans_.size());
   std::size_t missing = 0;
@@ -39,9 +41,12 @@ void StepGradients::grow(const Session& session) {
     missing += plans_[e].arenas() - std::min<std::size_t>(plans_[e].arenas(), arenas_[e].size());
   }
   const std::size_t available = session.device().available_bytes();
-  std::vector<Buffer> fresh =
-      allocate_arenas(session.between_devices(), session.device(), missing, elements_);
-  check_memory(available, missing * elements_ * sizeof(float), "gradient sums");
+  std::vector<Buffer> fresh = agreed(session.world(), [&] {
+    std::vector<Buffer> arenas =
+        allocate_arenas(session.between_devices(), session.device(), missing, elements_);
+    check_memory(available, missing * elements_ * sizeof(float), "gradient sums");
+    return arenas;
+  });
   for (std::size_t e = 0; e < plans_.size(); ++e) {
     while (arenas_[e].size() < plans_[e].arenas()) {
       arenas_[e].push_back(std::move(fresh.back()));

@@ -49,7 +49,7 @@ class TrainingSteps {
   VisitSum contents() const;
   /// Training samples that could not be read.
   BadSamples& bad_samples() const { return loader_.bad_samples(); }
-  /// Gathers the averages that other ranks have updated. Collective.
+  /// Gathers the averages that other ranks have updated, so that each rank has all of them. Collective.
   void gather_averages();
 
   /// Report on step `i` of the last run, whose loss or norm is not finite.

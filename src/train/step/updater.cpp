@@ -1,5 +1,6 @@
 #include "train/step/updater.h"
 
+#include "comm/world/agreement.h"
 #include "train/session/backend.h"
 
 namespace lockstep {
@@ -55,7 +56,8 @@ Updater::Updater(Backend& backend, Communicator& owners, const std::vector<Param
 Updater::BlockSums Updater::plan_block_sums(Device& device) const {
   std::vector<std::size_t> bounds;
   for (const std::size_t element : slices()) bounds.push_back(norms_.block_at(element) * sizeof(double));
-  BlockSums sums{.values = device.allocate(norms_.blocks() * sizeof(double)), .gather = nullptr};
+  BlockSums sums;
+  agree(owners_, [&] { sums.values = device.allocate(norms_.blocks() * sizeof(double)); });
   sums.gather = owners_.plan_gather({sums.values.data(), sums.values.bytes()}, bounds);
   return sums;
 }
