@@ -90,9 +90,10 @@ RunSurvey RunFolder::survey() const {
   return result;
 }
 
-void RunFolder::check_unused() const {
+void RunFolder::check_unused(bool begins_again) const {
   const RunSurvey found = survey();
-  if (!found.used && found.checkpoints.empty()) return check_manifests(checkpoints());
+  const bool may_begin = !found.used || (begins_again && file_kind(final_model()) == FileKind::missing);
+  if (may_begin && found.checkpoints.empty()) return check_manifests(checkpoints());
   const std::string resume = shell_line({"--resume", path_.string()});
   const std::string advice = found.checkpoints.empty()
                                  ? "it has no checkpoint yet: begin it again with " +
@@ -106,6 +107,11 @@ void RunFolder::check_unused() const {
                                 "continue from them with {}, or choose another directory",
                                 path_.string(), resume),
               "run-dir");
+}
+
+void RunFolder::remove_record() const {
+  const RunSurvey found = survey();
+  if (found.used && found.checkpoints.empty()) remove_file(metrics());
 }
 
 void RunFolder::lock(const std::string& holder, double seconds, Category in_use) {

@@ -45,8 +45,10 @@ struct RunFileNames {
 class RunFolder {
  public:
   RunFolder() = default;
-  /// Touches no file. An empty path means that nothing is kept of the run.
-  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  /// Touches no file. An empty path means that nothing is kept of the run. A slash at its end is left out, so
+  /// that the path is the parent of its files' paths.
+  explicit RunFolder(std::filesystem::path path)
+      : path_(path.has_filename() ? std::move(path) : path.parent_path()) {}
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path options() const { return path_ / names.options; }
@@ -68,16 +70,21 @@ class RunFolder {
 
   /// Throws as list_folder and file_kind do.
   RunSurvey survey() const;
-  /// Throws Error(usage) if a new run cannot begin here, as the folder holds a record or checkpoints; as
-  /// check_manifests does, if their MANIFESTs are missing.
-  void check_unused() const;
+  /// Throws Error(usage) if a new run cannot begin here, as the folder holds checkpoints or a record; if the
+  /// run `begins_again`, a record is allowed unless there is a final model. Throws as check_manifests does,
+  /// if MANIFESTs of checkpoints are missing.
+  void check_unused(bool begins_again = false) const;
+  /// Removes the record, if there is one, of a run without checkpoints: the run begins again. Throws as
+  /// remove_file does.
+  void remove_record() const;
 
   /// Locks the folder, which exists, for the life of this object, unless it has done so already. `holder`:
   /// name of this process, which other processes print. Waits and throws as LockFile does.
   void lock(const std::string& holder, double seconds, Category in_use = Category::resource);
   /// Throws Error(resource) if the path of the locked folder no longer leads to it, as after a move or a
   /// removal: the run would continue in a folder without its lock, options and record. Also if somebody has
-  /// removed the lock and another run has begun here; without another run, locks it again.
+  /// removed the lock and another run has begun here; without another run, locks it again, or throws
+  /// FileError if that fails.
   void check_place() const;
 
   /// Creates the folder with its parents and its folder of checkpoints, removes temporary files of killed

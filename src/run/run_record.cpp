@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t longest_line = 1 << 18;  // a ConfusionReport of 100 classes
+constexpr std::size_t longest_line = 1 << 24;  // a ConfusionReport, whose names of classes may be long texts
 constexpr std::size_t longest_file = 1 << 20;  // options.cfg and environment.json
 
 [[noreturn]] void reject(const std::filesystem::path& file, const std::string& reason) {

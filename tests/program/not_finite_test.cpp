@@ -1,7 +1,9 @@
 // A training image that makes losses infinite, and runs that go back to a checkpoint for it.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "support/image_files.h"
 #include "support/run.h"
@@ -48,6 +50,20 @@ TEST_F(NotFiniteRuns, SlowFilesOfTheRecordAreNoHang) {
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_TRUE(holds(contents(log), file)) << "nothing was slow";
   }
+}
+
+/// The second epoch is the best one. Its checkpoint cannot be written, so that the run returns from the third
+/// epoch to the end of the first.
+TEST_F(NotFiniteRuns, AReturnToBeforeTheBestEpochRestoresTheModelThatWasBestThere) {
+  const Outcome outcome =
+      mpirun(LOCKSTEP_FAILING, 0, command("run", 3, "--checkpoint-every never --seed 2 --max-steps 16"),
+             {"FAILING_FILE=step-00000012", "FAILING_ERRNO=" + std::to_string(EIO)});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  expect_holds(outcome.out, "test acc 0.5625");
+  expect_holds(outcome.err, "step 16: the loss is nan: back to the checkpoint of step 6");
+  expect_holds(outcome.err, "best epoch 1: test accuracy 0.5000");
+  const Outcome model = lockstep(0, words("inspect {}", runs_ / "run/checkpoints/best.safetensors"));
+  expect_holds(model.out, "epoch 1, test_accuracy 0.5,");
 }
 
 TEST_F(NotFiniteRuns, GoBackToACheckpointWithTheSameBitsOnOtherRanksAfterARestart) {

@@ -1,6 +1,9 @@
 // The record of a run on disks that fail.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 #include "core/files/folder.h"
 #include "core/files/line_writer.h"
 #include "core/text/message.h"
@@ -214,6 +217,39 @@ TEST(RecordFaults, LinesWaitInMemoryWhileTheDiskIsFull) {
     return read_text(folder.metrics(), 10000);
   };
   EXPECT_EQ(lines_after(true), lines_after(false));
+}
+
+/// The run returns from step 5 to step 2, and from step 8 to step 6. The disk is full at steps `first` to
+/// `last`.
+TEST(RecordFaults, CutsOfReturnsToACheckpointWaitWhileTheDiskIsFull) {
+  const auto lines_after = [](std::uint64_t first, std::uint64_t last) {
+    TestFiles disk;
+    bool fails = false;
+    disk.fail([&](const FileCall& call) { return fails && call.name == "write" ? ENOSPC : 0; });
+    const ScopedFiles replaced(disk);
+    folder.create("", "{}");
+    Recorder recorder;
+    recorder.add(std::make_unique<MetricsSink>(folder.metrics(), 1));
+    for (std::uint64_t step = 1; step <= 9; ++step) {
+      fails = step >= first && step <= last;
+      if (step == 5 || step == 8) {
+        recorder.on_event(NotFiniteReport{.step = step,
+                                          .loss = INFINITY,
+                                          .handling = OnNan::rollback,
+                                          .back_to_step = step == 5 ? 2U : 6U});
+      } else {
+        recorder.on_event(StepReport{.step = step, .samples = 2, .loss = 0.5});
+      }
+      recorder.flush();
+    }
+    recorder.on_event(EndReport{.digest = "xxh3:0"});
+    recorder.rethrow();
+    EXPECT_EQ(read_run_record(folder).steps.size(), 4U) << "steps 1, 2, 6 and 9";
+    return read_text(folder.metrics(), 10000);
+  };
+  for (const auto& [first, last] : {std::pair(5U, 5U), {3U, 6U}, {3U, 8U}, {8U, 8U}}) {
+    EXPECT_EQ(lines_after(first, last), lines_after(1, 0)) << first << " to " << last;
+  }
 }
 
 TEST(RecordFaults, ARecordIsReadAsAWholeOrNotAtAll) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
 
 #include "support/temporary_folder.h"
 
@@ -101,6 +102,28 @@ TEST(RunComparison, Epochs) {
   EXPECT_TRUE(compare_runs(a, b).results.empty());  // only one run has a validation set
   b.epochs[0].validation = {.loss = nan, .accuracy = nan};
   expect_difference(a, b, {"validation loss", "epoch 1", "0.5", "nan"});
+}
+
+TEST(RunComparison, AnEpochThatMaxStepsCutInOneRunOnlyIsNotCompared) {
+  RunRecord a, b;
+  a.environment = b.environment = {{"steps_per_epoch", "10"}};
+  a.options = {{"max-steps", "15"}};
+  a.epochs = {epoch(1, 0.5), epoch(2, 0.25)};
+  b.epochs = {epoch(1, 0.5), epoch(2, 0.125)};
+  a.epoch_digests = {{1, "xxh3:01"}, {2, "xxh3:02"}};
+  b.epoch_digests = {{1, "xxh3:01"}, {2, "xxh3:03"}};
+  for (const auto& [one, other] : {std::pair(&a, &b), {&b, &a}}) {
+    const RunComparison comparison = compare_runs(*one, *other);
+    EXPECT_TRUE(comparison.results.empty());
+    EXPECT_EQ(comparison.common_epochs, 1U);
+    EXPECT_EQ(comparison.common_digests, 1U);
+  }
+  for (const char* same_end : {"15", "20"}) {
+    a.options = b.options = {{"max-steps", same_end}};
+    const RunComparison comparison = compare_runs(a, b);
+    EXPECT_EQ(comparison.results.size(), 2U) << "test loss and digest of epochs";
+    EXPECT_EQ(comparison.common_epochs, 2U);
+  }
 }
 
 TEST(RunComparison, EndsOfRunsOfDifferentLengthAreNotCompared) {

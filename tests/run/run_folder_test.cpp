@@ -28,6 +28,14 @@ TEST(RunFolder, ANewRunNeedsAnUnusedOne) {
     EXPECT_FALSE(std::filesystem::exists(run->options()));
   }
   record.create("", "", true);
+  EXPECT_NO_THROW(record.check_unused(true));
+  folder.write("a/checkpoints/final.safetensors", "");  // of a run that has ended
+  expect_error(Category::usage, {"already holds a run"}, [&] { record.check_unused(true); });
+  std::filesystem::remove(record.final_model());
+  record.remove_record();
+  EXPECT_NO_THROW(record.check_unused());
+  both.remove_record();  // has checkpoints
+  expect_error(Category::usage, {"already holds a run"}, [&] { both.check_unused(true); });
 }
 
 TEST(RunFolder, RefusesPlacesOfFilesThatComeLast) {
@@ -43,14 +51,17 @@ TEST(RunFolder, TheNextStartRemovesWhatKilledWritersLeft) {
   const TemporaryFolder folder;
   const RunFolder run(folder.path());
   run.create("", "");
-  for (const char* name : {"metrics.jsonl.0123abcd.tmp", "not-finite-step-00000001.json.0123abcd.tmp",
-                           "notes.0123abcd.tmp", "checkpoints/best.safetensors.0123abcd.tmp"}) {
-    folder.write(name, "part of a file");
-  }
   AtomicFile living(run.best());
-  run.create("", "", true);
-  EXPECT_EQ(folder.names(), (std::vector<std::string>{"checkpoints", "environment.json", "notes.0123abcd.tmp",
-                                                      "options.cfg"}));
+  for (const std::string& path : {folder.path().string(), folder.path().string() + "/"}) {
+    for (const char* name : {"metrics.jsonl.0123abcd.tmp", "not-finite-step-00000001.json.0123abcd.tmp",
+                             "notes.0123abcd.tmp", "checkpoints/best.safetensors.0123abcd.tmp"}) {
+      folder.write(name, "part of a file");
+    }
+    RunFolder(path).create("", "", true);
+    EXPECT_EQ(folder.names(), (std::vector<std::string>{"checkpoints", "environment.json",
+                                                        "notes.0123abcd.tmp", "options.cfg"}))
+        << path;
+  }
   living.commit();
   EXPECT_TRUE(std::filesystem::exists(run.best()));
 }

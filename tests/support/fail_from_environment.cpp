@@ -1,6 +1,7 @@
 // Linked into lockstep-failing, the program with a call to the file system that fails. The environment says
 // which:
-//   FAILING_CALL=N    the Nth call, from 1; without it, none
+//   FAILING_CALL=N    the Nth call, from 1
+//   FAILING_FILE=TEXT each write to a file with this text in its path
 //   FAILING_ERRNO=E   fails with errno E
 //   FAILING_LATER=1   and all later calls too
 //   FAILING_RANK=R    on rank R only; without it, on all ranks
@@ -32,11 +33,11 @@ class FaultFromEnvironment {
  public:
   int operator()(const FileCall& call) const {
     if (!on_this_rank_) return 0;
-    if (!slow_.empty() && call.path.string().find(slow_) != std::string::npos &&
-        (call.name == "write" || call.name == "fsync")) {
+    if (has(call, slow_) && (call.name == "write" || call.name == "fsync")) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     }
-    const bool fails = call_ != 0 && (later_ ? call.number >= call_ : call.number == call_);
+    const bool fails = (call_ != 0 && (later_ ? call.number >= call_ : call.number == call_)) ||
+                       (has(call, file_) && call.name == "write");
     if (!log_.empty()) {
       append((fails ? "FAILED " : "") + call.name + " " + call.path.string() + (call.writes ? " w\n" : "\n"));
     }
@@ -44,6 +45,10 @@ class FaultFromEnvironment {
   }
 
  private:
+  /// Whether the path has this text, which is not empty.
+  static bool has(const FileCall& call, const std::string& text) {
+    return !text.empty() && call.path.string().find(text) != std::string::npos;
+  }
   void append(const std::string& line) const {
     const int file = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (::write(file, line.data(), line.size()) < 0) std::abort();
@@ -55,6 +60,7 @@ class FaultFromEnvironment {
   bool later_ = number_in("FAILING_LATER") != 0;
   bool on_this_rank_ =
       variable("FAILING_RANK") == variable("OMPI_COMM_WORLD_RANK") || variable("FAILING_RANK").empty();
+  std::string file_ = variable("FAILING_FILE");
   std::string slow_ = variable("SLOW_FILE");
   std::string log_ = variable("FAILING_LOG");
 };

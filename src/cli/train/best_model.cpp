@@ -100,21 +100,29 @@ void restore_best_model(const RunPlace& place, const Trainer& trainer, const Net
   try {
     if (has_results(run.best(), results)) return;
     if (best.epoch == 0) {
+      if (file_kind(run.best()) != FileKind::file) return;
       const std::vector<CheckpointEntry> entries = checkpoint_entries(run.checkpoints());
-      if (!entries.empty() && entries.front().name.step > step) {  // the run goes back
-        return set_models_aside(run, fmt::format("no epoch is complete at step {}", step));
-      }
-      if (file_kind(run.best()) == FileKind::file) remove_folder(run.best());  // of an epoch that was cut
-      return;
+      const bool goes_back =
+          trainer.pass_until() > step || (!entries.empty() && entries.front().name.step > step);
+      // An epoch that was cut, or whose end has no checkpoint yet, is made again.
+      const Facts next_epoch{{"epoch", std::to_string(trainer.epochs() + 1)}};
+      if (!goes_back && has_results(run.best(), next_epoch)) return remove_file(run.best());
+      return set_models_aside(run, fmt::format("no epoch is complete at step {}", step));
     }
-    const RunFolder source(run_of(place.checkpoint));
-    if (!place.continues && !source.path().empty() && has_results(source.best(), results)) {
-      AtomicFile copy(run.best());
-      copy.write(read_file(source.best()));
-      return copy.commit();
+    const bool has_source = !place.continues && !place.checkpoint.empty();  // another run's checkpoint
+    if (has_source) {
+      const RunFolder source(run_of(place.checkpoint));
+      if (!source.path().empty() && has_results(source.best(), results)) {
+        AtomicFile copy(run.best());
+        copy.write(read_file(source.best()));
+        return copy.commit();
+      }
     }
     const std::uint64_t best_step = static_cast<std::uint64_t>(best.epoch) * trainer.steps_per_epoch();
-    const auto checkpoint = find_checkpoint(folder_of(place.checkpoint), best_step, results);
+    auto checkpoint = find_checkpoint(run.checkpoints(), best_step, results);
+    if (!checkpoint && has_source) {
+      checkpoint = find_checkpoint(folder_of(place.checkpoint), best_step, results);
+    }
     if (checkpoint) return save_model(*checkpoint, network, run.best());
     set_models_aside(
         run, fmt::format("no checkpoint of epoch {}, the best one up to step {}, is left", best.epoch, step));

@@ -9,6 +9,7 @@
 #include "cli/model/labels.h"
 #include "cli/options/flag.h"
 #include "core/text/message.h"
+#include "core/text/printable.h"
 #include "data/sets/images/packed_images.h"
 
 namespace lockstep {
@@ -22,7 +23,8 @@ std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& o
   }
   std::vector<std::string> advice;
   if (epoch.load_is_waiting) advice.emplace_back("give each rank more cores");
-  if (options.data.name == "images" && !has_packed_images(options.data.directory)) {
+  if (options.data.name == "images" && options.data.task == Task::classification &&
+      !has_packed_images(options.data.directory)) {
     advice.emplace_back("pack the images (lockstep data pack)");
   }
   if (options.training.augment != AugmentOptions{}) advice.emplace_back("use fewer augmentations");
@@ -57,9 +59,9 @@ std::string majority_warning(const EpochReport& epoch, const TrainOptions& optio
   const bool can_be_better = majority.share > 0.0 && majority.share < 1.0;
   if (!can_be_better || epoch.epoch <= rising || epoch.test.accuracy > majority.share) return {};
   return fmt::format(
-      "epoch {}: test accuracy {:.4f} is no better than always answering '{}' ({:.4f}): try another {}, a "
+      "epoch {}: test accuracy {:.4f} is no better than always answering {} ({:.4f}): try another {}, a "
       "smaller {} or more {}",
-      epoch.epoch, epoch.test.accuracy, majority.name, majority.share,
+      epoch.epoch, epoch.test.accuracy, in_quotes(majority.name), majority.share,
       flag_of(&TrainerOptions::learning_rate), flag_of(&BatchOptions::size),
       flag_of(&TrainerOptions::epochs));
 }

@@ -138,7 +138,7 @@ std::string small_classes_text(const Dataset& train) {
   const std::vector<std::string> names = names_of_classes(train, counts.size());
   std::vector<std::string> small;
   for (std::size_t c = 0; c < counts.size(); ++c) {
-    if (counts[c] < enough) small.push_back(fmt::format("{} ({})", names[c], counts[c]));
+    if (counts[c] < enough) small.push_back(fmt::format("{} ({})", printable(names[c]), counts[c]));
   }
   if (small.empty()) return {};
   const std::size_t more = small.size() - std::min(small.size(), most_names);

@@ -12,7 +12,6 @@
 #include "cli/model/find_checkpoints.h"
 #include "cli/model/saved_model.h"
 #include "cli/options/flag.h"
-#include "cli/train/stop_line.h"
 #include "comm/world/gather.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
@@ -141,7 +140,8 @@ RunPlace new_run(const TrainOptions& options, const std::string& host) {
   }
   RunPlace place{.folder = RunFolder(options.output.run_directory)};
   if (place.folder.survey().exists) place.lock(host, options.max_time);
-  place.folder.check_unused();
+  // A start from another run's checkpoint that failed before its own first one may be repeated.
+  place.folder.check_unused(!options.resume.empty());
   return place;
 }
 
@@ -155,15 +155,6 @@ RunPlace newest_run(const TrainOptions& options, const std::string& host) {
   if (place.checkpoint.empty() && !place.folder.survey().checkpoints.empty())
     fail_without_good_checkpoint(place.folder);
   return place;
-}
-
-/// Advice to begin a run again with its recorded options.
-std::string begin_again(const RunFolder& run) {
-  std::vector<std::string> command{"train"};
-  if (file_kind(run.options()) == FileKind::file) {
-    command.insert(command.end(), {"--config", run.options().string()});
-  }
-  return begin_again_advice(start_command(std::move(command)), run.path().string());
 }
 
 RunPlace named_run(const TrainOptions& options, const std::string& host) {
@@ -189,7 +180,9 @@ RunPlace named_run(const TrainOptions& options, const std::string& host) {
     throw Error(
         Category::data,
         found.used
-            ? fmt::format("{}: the run has no checkpoint yet; {}", path.string(), begin_again(named))
+            ? fmt::format(
+                  "{}: the run has no checkpoint yet; begin it again with its command, which is in {}",
+                  path.string(), named.environment().string())
             : fmt::format("{}: neither a checkpoint nor the directory of a run that has one", path.string()),
         "resume");
   }

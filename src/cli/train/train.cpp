@@ -71,7 +71,6 @@ void warn_of_missing_options(const World& world, const std::string& resume) {
 int run_train(int argc, char** argv) {
   StopRequests stops;             // first, as signals before it end the process by their default action
   std::signal(SIGPIPE, SIG_IGN);  // a closed stdout fails a write, but does not end the run
-  std::signal(SIGXFSZ, SIG_IGN);  // neither does a limit on the size of files
   TrainOptions options;
   OptionSet set = train_option_set(options);
   return run_on_ranks(set, argc, argv, [&](World& world) {

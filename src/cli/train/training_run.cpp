@@ -15,6 +15,7 @@
 #include "comm/world/agreed.h"
 #include "comm/world/watch_of.h"
 #include "core/files/atomic_file.h"
+#include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/process/launcher_report.h"
@@ -140,6 +141,8 @@ TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
 
 void make_run_folder(const TrainOptions& options, const RunPlace& place, const Trainer& trainer,
                      const std::string& environment) {
+  const bool has_source = !place.continues && !place.checkpoint.empty();  // another run's checkpoint
+  if (has_source) place.folder.remove_record();
   place.folder.create(train_config(resolved(options, trainer)), environment, place.continues);
   if (place.continues) {
     print_warnings(place.folder.cut_record(trainer.step(), trainer.epochs(), trainer.pass_until()));
@@ -297,6 +300,9 @@ void TrainingRun::observe() {
       },
       [this](const NotFiniteReport& report) {
         report_not_finite(report, *data_.train, place_.folder, *recorder_);
+        if (report.handling != OnNan::rollback) return;
+        unsaved_best_.reset();
+        restore_best_model(place_, trainer_, *network_, data_);
       });
   trainer_.on_event = [this, before_record, after_record](const RunEvent& event) {
     before_record(event);
@@ -315,6 +321,7 @@ void TrainingRun::observe() {
 void TrainingRun::check_place() {
   try {
     place_.folder.check_place();
+  } catch (const FileError&) {  // a lock that cannot be renewed now; the next checkpoint tries it again
   } catch (const Error&) {
     watch_of(world_).set_advice({});
     throw;

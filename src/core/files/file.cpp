@@ -15,11 +15,11 @@ namespace {
   fail_file(path, action, category_of_failure(errno));
 }
 
-/// Number of files, sockets and the like that this process has open; 0: unknown.
-std::size_t open_files() {
+/// Number of files, sockets and the like that this process, which may have `limit`, has open; 0: unknown.
+std::size_t open_files(std::size_t limit) {
   std::vector<std::string> names;
-  const bool known = system_files().list("/proc/self/fd", names) == 0 && !names.empty();
-  return known ? names.size() - 1 : 0;  // without that of the folder itself
+  if (system_files().list("/proc/self/fd", names) != 0) return errno == EMFILE ? limit : 0;
+  return names.empty() ? 0 : names.size() - 1;  // without that of the folder itself
 }
 
 }  // namespace
@@ -83,15 +83,15 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> destination) con
 }
 
 void reserve_open_files(std::size_t more, const std::string& user) {
+  constexpr std::size_t spare = 32;  // for files that are open for a moment: images, tables, listed folders
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  const std::size_t open = open_files();
+  const std::size_t open = open_files(limit.rlim_cur);
   const std::size_t needed = open + more;
+  const rlimit raised{.rlim_cur = std::min<rlim_t>(needed + spare, limit.rlim_max),
+                      .rlim_max = limit.rlim_max};
+  if (limit.rlim_cur < raised.rlim_cur && ::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
   if (limit.rlim_cur >= needed) return;
-  if (limit.rlim_max >= needed) {
-    limit.rlim_cur = needed;
-    if (::setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
-  }
   throw Error(
       Category::resource,
       fmt::format("{} needs {} open files, of which this process has {}, but it may have only {}: allow "

@@ -107,8 +107,8 @@ class InputFile {
 };
 
 /// Ensures that this process can open `more` additional files, sockets and other descriptors: raises its soft
-/// limit if needed. Throws Error(resource) with the numbers if the hard limit is too low. `user` names in the
-/// message who needs them.
+/// limit if needed, to a few more if the hard limit allows. Throws Error(resource) with the numbers if the
+/// hard limit is too low. `user` names in the message who needs them.
 void reserve_open_files(std::size_t more, const std::string& user);
 
 /// All bytes of the file at `path`. Throws as InputFile does.

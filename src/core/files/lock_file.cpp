@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <thread>
@@ -36,6 +37,15 @@ bool is_linked(const FileDescriptor& file, const std::filesystem::path& path) {
   return own.is_same_file(linked);
 }
 
+/// Text that the holder of the lock has written to the file.
+std::string read_holder(const FileDescriptor& file) {
+  constexpr std::size_t max_bytes = 300;
+  std::string text(max_bytes, '\0');
+  const ssize_t count = files().pread(file.get(), text.data(), text.size(), 0);
+  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  return text.empty() ? "another process" : printable(text);
+}
+
 }  // namespace
 
 LockFile::LockFile(const std::filesystem::path& path, const std::string& holder, double seconds,
@@ -43,14 +53,13 @@ LockFile::LockFile(const std::filesystem::path& path, const std::string& holder,
     : path_(path), holder_(holder) {
   const auto start = std::chrono::steady_clock::now();
   bool warned = false;
-  while (!try_to_lock()) {
+  while (const std::optional<std::string> other = try_to_lock()) {
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
-    const std::string other = fmt::format("{} is in use by {}", folder_of(path).string(), read_holder());
     if (waited.count() >= seconds) {
-      throw Error(in_use, other + ": wait for its end, or choose another directory");
+      throw Error(in_use, *other + ": wait for its end, or choose another directory");
     }
     if (waited > silent_wait && !std::exchange(warned, true)) {
-      print_warning(fmt::format("{}: waiting for its end for up to {} s", other, seconds));
+      print_warning(fmt::format("{}: waiting for its end for up to {} s", *other, seconds));
     }
     std::this_thread::sleep_for(between_attempts);
   }
@@ -68,11 +77,10 @@ void LockFile::renew() {
   } catch (const Error&) {
     return;  // the next write to the folder reports the reason
   }
-  lost_ = !try_to_lock();
-  if (lost_) {
-    throw Error(Category::resource, fmt::format("{} is in use by {}, as its file 'lock' was removed",
-                                                folder_of(path_).string(), read_holder()));
-  }
+  lost_ = true;
+  if (const std::optional<std::string> other = try_to_lock())
+    throw Error(Category::resource, *other + ", as its file 'lock' was removed");
+  lost_ = false;
   write_holder();
 }
 
@@ -83,32 +91,27 @@ void LockFile::write_holder() const {
   if (!written) fail_file(path_, "write");
 }
 
-/// Returns false if another process holds the lock. `file_` is closed if the file system has no locks.
-bool LockFile::try_to_lock() {
+/// If another process holds the lock, returns "FOLDER is in use by HOLDER". Else sets `file_`, which is none
+/// if the file system has no locks. After an error, it is as before.
+std::optional<std::string> LockFile::try_to_lock() {
+  FileDescriptor file;
   do {
     // Users who may read a file could lock it, and others could plant a link to make this user write to
     // another file.
-    file_ = FileDescriptor::open_private(path_, O_RDWR | O_CREAT | O_NOFOLLOW);
-    if (file_.get() < 0) fail_file(path_, errno == ELOOP ? "open: it is a symbolic link" : "open");
-    if (retry_interrupted([this] { return files().lock(file_.get()); })) continue;
+    file = FileDescriptor::open_private(path_, O_RDWR | O_CREAT | O_NOFOLLOW);
+    if (file.get() < 0) fail_file(path_, errno == ELOOP ? "open: it is a symbolic link" : "open");
+    if (retry_interrupted([&] { return files().lock(file.get()); })) continue;
     const int reason = errno;
-    if (reason == EWOULDBLOCK) return false;
+    if (reason == EWOULDBLOCK)
+      return fmt::format("{} is in use by {}", folder_of(path_).string(), read_holder(file));
     if (!is_unsupported(reason)) fail_file(path_, "lock");
     print_warning(fmt::format("{}: cannot lock: {}; make sure that no other run writes to this directory",
                               path_.string(), std::generic_category().message(reason)));
     file_ = {};
-    return true;
-  } while (!is_linked(file_, path_));
-  return true;
-}
-
-/// Text that the holder of the lock has written to the file.
-std::string LockFile::read_holder() const {
-  constexpr std::size_t max_bytes = 300;
-  std::string text(max_bytes, '\0');
-  const ssize_t count = files().pread(file_.get(), text.data(), text.size(), 0);
-  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
-  return text.empty() ? "another process" : printable(text);
+    return std::nullopt;
+  } while (!is_linked(file, path_));
+  file_ = std::move(file);
+  return std::nullopt;
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "core/files/file.h"
@@ -26,18 +27,17 @@ class LockFile {
   LockFile& operator=(const LockFile&) = delete;
 
   /// If the file was removed or replaced, creates and locks it again. Throws Error(resource) if another
-  /// process holds it now, in every call from then on.
+  /// process holds it now, FileError if it cannot be created or locked; the next call tries again.
   void renew();
 
  private:
-  bool try_to_lock();
+  std::optional<std::string> try_to_lock();
   void write_holder() const;
-  std::string read_holder() const;
 
   std::filesystem::path path_;
   std::string holder_;
   FileDescriptor file_;
-  bool lost_ = false;  ///< whether another process holds it
+  bool lost_ = false;  ///< whether it was removed and could not be locked again
 };
 
 }  // namespace lockstep

@@ -35,8 +35,9 @@ bool is_finite(const ChartPoint& point) { return std::isfinite(point.x) && std::
 
 bool is_visible(const ChartSeries& series) { return std::ranges::any_of(series.points, is_finite); }
 
+/// Makes a range wider that has no room for ticks between numbers that differ by rounding only.
 void widen(double& low, double& high) {
-  if (high > low) return;
+  if (high - low > 1e-9 * std::max(std::abs(low), std::abs(high))) return;
   const double margin = low == 0.0 ? 1.0 : std::abs(low) * 0.5;
   low -= margin;
   high += margin;

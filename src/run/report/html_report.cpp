@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
-#include <cstdlib>
 #include <string_view>
 
-#include "run/facts.h"
 #include "run/report/chart.h"
 #include "run/report/event_numbers.h"
+#include "run/report/run_axis.h"
 
 namespace lockstep {
 namespace {
@@ -46,51 +45,6 @@ th { color: var(--soft); font-weight: 500; }
 .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 0 2rem; }
 </style>
 )";
-
-/// Number in the fact `name`; 0: there is no such fact.
-double number_in_fact(const Facts& facts, const std::string& name) {
-  const std::string* const text = find_fact(facts, name);
-  return text == nullptr ? 0.0 : std::strtod(text->c_str(), nullptr);
-}
-
-/// Steps of a whole epoch. Records of earlier versions do not say it: the last recorded step of their
-/// completed epochs is exact if every step is recorded. 0: unknown.
-double steps_per_epoch(const RunRecord& record) {
-  double result = number_in_fact(record.environment, "steps_per_epoch");
-  if (result > 0.0) return result;
-  for (const StepReport& step : record.steps) {
-    const bool completed = !record.epochs.empty() && step.epoch <= record.epochs.back().epoch;
-    if (completed) result = std::max(result, static_cast<double>(step.step) / step.epoch);
-  }
-  return result;
-}
-
-/// The x axis of all charts: epochs or, if none is recorded and their number of steps is unknown, steps.
-class RunAxis {
- public:
-  explicit RunAxis(const RunRecord& record)
-      : per_epoch_(steps_per_epoch(record)),
-        max_steps_(number_in_fact(record.options, "max-steps")),
-        counts_steps_(per_epoch_ == 0.0 && record.epochs.empty()) {}
-
-  const char* label() const { return counts_steps_ ? "step" : "epoch"; }
-  /// NaN, which is not drawn, if the place of a step among the epochs is unknown.
-  double position(const StepReport& step) const {
-    const auto number = static_cast<double>(step.step);
-    if (counts_steps_) return number;
-    return per_epoch_ > 0.0 ? number / per_epoch_ : NAN;
-  }
-  /// End of an epoch, which --max-steps may cut.
-  double position(const EpochReport& epoch) const {
-    const bool limited = per_epoch_ > 0.0 && max_steps_ > 0.0;
-    return limited ? std::min<double>(epoch.epoch, max_steps_ / per_epoch_) : epoch.epoch;
-  }
-
- private:
-  double per_epoch_;
-  double max_steps_;  ///< 0: no limit
-  bool counts_steps_;
-};
 
 template <class Report, class Value>
 std::vector<ChartPoint> points_of(const std::vector<Report>& reports, const RunAxis& axis,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
 #include <set>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "run/facts.h"
 #include "run/record_line.h"
 #include "run/report/event_numbers.h"
+#include "run/report/run_axis.h"
 
 namespace lockstep {
 namespace {
@@ -19,15 +21,17 @@ namespace {
 /// Fields of events that differ between equal runs.
 constexpr std::string_view times[] = {"seconds", "images_per_second"};
 
-/// Calls `use` with the entries of both lists that have the same number. Both are ascending.
-template <class List, class Number, class Use>
-std::size_t for_each_common(const List& first, const List& second, const Number& number_of, const Use& use) {
+/// Calls `use` with the entries of both lists that have the same number, if `is_common` returns true for it.
+/// Both are ascending. Returns the number of calls.
+template <class List, class Number, class IsCommon, class Use>
+std::size_t for_each_common(const List& first, const List& second, const Number& number_of,
+                            const IsCommon& is_common, const Use& use) {
   std::size_t count = 0;
   auto other = second.begin();
   for (const auto& entry : first) {
     while (other != second.end() && number_of(*other) < number_of(entry)) ++other;
     if (other == second.end()) break;
-    if (number_of(*other) != number_of(entry)) continue;
+    if (number_of(*other) != number_of(entry) || !is_common(number_of(entry))) continue;
     use(entry, *other);
     ++count;
   }
@@ -96,10 +100,17 @@ bool have_same_length(const RunRecord& first, const RunRecord& second) {
 RunComparison compare_runs(const RunRecord& first, const RunRecord& second) {
   RunComparison result;
   FirstDifferences differences;
+  const auto every_step = [](std::uint64_t) { return true; };
+  // --max-steps may have cut an epoch in one of the runs, which has evaluated fewer steps of it.
+  const RunAxis first_axis(first), second_axis(second);
+  const auto with_same_end = [&](auto epoch) {
+    const auto number = static_cast<double>(epoch);
+    return first_axis.end_of_epoch(number) == second_axis.end_of_epoch(number);
+  };
   const auto compare_digests = [&](const char* unit, const std::vector<RecordedDigest>& of_first,
-                                   const std::vector<RecordedDigest>& of_second) {
+                                   const std::vector<RecordedDigest>& of_second, const auto& is_common) {
     result.common_digests += for_each_common(
-        of_first, of_second, [](const RecordedDigest& digest) { return digest.number; },
+        of_first, of_second, [](const RecordedDigest& digest) { return digest.number; }, is_common,
         [&](const RecordedDigest& a, const RecordedDigest& b) {
           if (a.digest == b.digest) return;
           differences.add(fmt::format("digest of {}s", unit), fmt::format("{} {}", unit, a.number), a.digest,
@@ -107,17 +118,17 @@ RunComparison compare_runs(const RunRecord& first, const RunRecord& second) {
         });
   };
   result.common_steps = for_each_common(
-      first.steps, second.steps, [](const StepReport& step) { return step.step; },
+      first.steps, second.steps, [](const StepReport& step) { return step.step; }, every_step,
       [&](const StepReport& a, const StepReport& b) {
         differences.compare(fmt::format("step {}", a.step), a, b);
       });
-  compare_digests("step", first.step_digests, second.step_digests);
+  compare_digests("step", first.step_digests, second.step_digests, every_step);
   result.common_epochs = for_each_common(
-      first.epochs, second.epochs, [](const EpochReport& epoch) { return epoch.epoch; },
+      first.epochs, second.epochs, [](const EpochReport& epoch) { return epoch.epoch; }, with_same_end,
       [&](const EpochReport& a, const EpochReport& b) {
         differences.compare(fmt::format("epoch {}", a.epoch), a, b);
       });
-  compare_digests("epoch", first.epoch_digests, second.epoch_digests);
+  compare_digests("epoch", first.epoch_digests, second.epoch_digests, with_same_end);
   if (first.end && second.end && have_same_length(first, second)) {
     ++result.common_digests;
     if (first.end->digest != second.end->digest) {

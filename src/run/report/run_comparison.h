@@ -36,9 +36,10 @@ struct RunComparison {
 };
 LOCKSTEP_MEMBERS(RunComparison, common_steps, common_epochs, common_digests, results, options, environment)
 
-/// Compares what both records have; one may be of a longer run, or have other steps (--log-interval). The
-/// digests at the end are compared if both runs ended at the same step. Leaves out what differs between
-/// any two runs: time, command line and run directory.
+/// Compares what both records have; one may be of a longer run, or have other steps (--log-interval). An
+/// epoch that --max-steps cut is compared if both runs ended at the same step of it, and the digests at the
+/// end if both runs ended at the same step. Leaves out what differs between any two runs: time, command line
+/// and run directory.
 RunComparison compare_runs(const RunRecord& first, const RunRecord& second);
 
 }  // namespace lockstep

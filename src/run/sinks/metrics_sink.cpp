@@ -40,18 +40,16 @@ void MetricsSink::on_event(const RunEvent& event) {
   }
   const auto* not_finite = std::get_if<NotFiniteReport>(&event);
   if (not_finite != nullptr && not_finite->handling == OnNan::rollback) {
-    flush();
-    if (!failing_) {  // otherwise readers take the later ones of lines with equal numbers
-      const RunFolder folder(path_.parent_path());
-      folder.cut_record(not_finite->back_to_step, not_finite->back_to_epoch, not_finite->step);
-      file_ = LineWriter(path_);  // cutting makes another file of this name
-    }
+    cuts_.push_back({.after = pending_.size(),
+                     .step = not_finite->back_to_step,
+                     .epoch = not_finite->back_to_epoch,
+                     .passed = not_finite->step});
   }
   append_line(pending_, event);
   if (std::holds_alternative<EndReport>(event)) {
     write();
   } else if (std::holds_alternative<EpochReport>(event) ||
-             (not_finite != nullptr && not_finite->handling == OnNan::stop)) {
+             (not_finite != nullptr && not_finite->handling != OnNan::skip)) {
     flush();
   }
 }
@@ -69,13 +67,25 @@ void MetricsSink::flush() {
 void MetricsSink::write() {
   flushed_at_ = steady_seconds();
   if (pending_.size() == 0) return;
-  file_.append({pending_.data(), pending_.size()});
+  for (; !cuts_.empty(); cuts_.erase(cuts_.begin())) {
+    const Cut& cut = cuts_.front();
+    append_until(cut.after);
+    RunFolder(path_.parent_path()).cut_record(cut.step, cut.epoch, cut.passed);
+    file_ = LineWriter(path_);  // cutting makes another file of this name
+  }
+  append_until(pending_.size());
   pending_.clear();
+  written_ = 0;
   if (!std::exchange(failing_, false)) return;
   const std::size_t left_out = std::exchange(left_out_, 0);
   print_message(
       fmt::format("{}: can be written again; {}", path_.string(),
                   left_out == 0 ? "the record is complete" : "it lacks " + counted(left_out, "step")));
+}
+
+void MetricsSink::append_until(std::size_t end) {
+  file_.append({pending_.data() + written_, end - written_});
+  written_ = end;
 }
 
 }  // namespace lockstep

@@ -64,6 +64,26 @@ TEST(LockFile, IsRenewedWhereItsFileWasRemoved) {
   expect_error(Category::resource, {" is in use by me: "}, [&] { const LockFile second(path, "2", 0.0); });
 }
 
+TEST(LockFile, IsRenewedAfterAnAttemptThatFailed) {
+  const TemporaryFolder folder;
+  const auto path = folder / "lock";
+  for (const char* name : {"open", "lock"}) {
+    bool fails = false;
+    TestFiles files(system_files(),
+                    [&](const FileCall& call) { return fails && call.name == name ? EIO : 0; });
+    const ScopedFiles replaced(files);
+    LockFile lock(path, "me", 0.0);
+    std::filesystem::remove(path);
+    fails = true;
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      expect_error(Category::resource, {"/lock: cannot ", "Input/output error"}, [&] { lock.renew(); });
+    }
+    fails = false;
+    lock.renew();
+    expect_error(Category::resource, {" is in use by me: "}, [&] { const LockFile second(path, "2", 0.0); });
+  }
+}
+
 TEST(LockFile, WithoutLocksARunContinues) {
   const TemporaryFolder folder;
   for (const int reason : {ENOLCK, EOPNOTSUPP, ENOSYS}) {

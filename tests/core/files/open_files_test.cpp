@@ -43,9 +43,18 @@ std::string outcome_of_reserving(std::size_t more) {
 }
 
 TEST(OpenFiles, TheSoftLimitIsRaisedAsFarAsNeeded) {
-  EXPECT_EQ(with_limits(64, 256, [] { return outcome_of_reserving(51); }), "64");
-  EXPECT_EQ(with_limits(64, 256, [] { return outcome_of_reserving(52); }), "65");
+  EXPECT_EQ(with_limits(64, 256, [] { return outcome_of_reserving(19); }), "64");
+  EXPECT_EQ(with_limits(64, 256, [] { return outcome_of_reserving(20); }), "65") << "with 32 to spare";
   EXPECT_EQ(with_limits(64, 256, [] { return outcome_of_reserving(243); }), "256");
+}
+
+TEST(OpenFiles, TheSoftLimitIsRaisedWhenItIsReached) {
+  const auto reserve_when_all_are_open = [] {
+    while (open("/dev/null", O_RDONLY) >= 0) {
+    }
+    return outcome_of_reserving(80);
+  };
+  EXPECT_EQ(with_limits(64, 256, reserve_when_all_are_open), "176");
 }
 
 TEST(OpenFiles, BeyondTheHardLimitIsAnErrorWithTheNumbers) {
