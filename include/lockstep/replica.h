@@ -54,7 +54,8 @@ class Replica {
     std::uint64_t correct = 0;  ///< classification: number of samples whose class has the largest logit
   };
   /// Computes the loss of the samples `ids` and its gradient, both summed over the samples, not averaged.
-  /// Overwrites `gradient`. Throws Error(data) for a sample that cannot be read.
+  /// Overwrites `gradient`. Throws Error(data) for a sample that cannot be read; Error(usage) for one that
+  /// the data set lacks, for no samples and for more than `micro_batch`.
   Result forward_backward(std::span<const std::uint64_t> ids, Position position,
                           std::span<const float> parameters, std::span<float> gradient);
 

@@ -31,6 +31,8 @@ TEST(SlowReading, AdviceFitsTheRun) {
   options.data.name = "images";
   EXPECT_EQ(slow_reading_warning(slow(), options),
             start + "pack the images (lockstep data pack), or use fewer augmentations");
+  options.data.task = Task::multilabel;
+  EXPECT_EQ(slow_reading_warning(slow(), options), start + "use fewer augmentations") << "cannot be packed";
 }
 
 TEST(SlowReading, OfAGpuIsThatItWaits) {

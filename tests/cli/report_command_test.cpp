@@ -42,7 +42,10 @@ TEST(ReportCommand, OutputAndUnfinishedRun) {
   const auto file = folder.path() / "page.html";
   test::expect_holds(report({folder.string(), "--output", file.string()}).out, "no end recorded");
   EXPECT_TRUE(std::filesystem::exists(file));
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / "report.html"));
+  const std::string page = folder / "report.html";
+  EXPECT_FALSE(std::filesystem::exists(page));
+  for (int i = 0; i < 2; ++i) report({folder.string(), "--output", page});
+  EXPECT_TRUE(std::filesystem::exists(page));
 }
 
 TEST(ReportCommand, RunThatStoppedForAValueThatIsNotFinite) {
@@ -99,6 +102,10 @@ TEST(ReportCommand, Errors) {
   folder.write("metrics.jsonl", "");
   const std::string missing = folder / "missing/x.html";
   expect_error(Category::resource, {missing}, [&] { report({directory, "--output", missing}); });
+  expect_error(Category::usage, {"x.html is the file of --csv: name another file"}, [&] {
+    report({directory, "--csv", folder / "x.html", "--output", folder / "./x.html"});
+  });
+  EXPECT_FALSE(std::filesystem::exists(folder / "x.html"));
 }
 
 }  // namespace

@@ -88,6 +88,11 @@ TEST(SavedModel, LabelsAreMatchedByName) {
       {"the data set has a label 'fog', which m does not know; labels of the data set: sun, fog; of the "
        "model: sea, sky, sun"},
       [&] { relabel(other, model); });
+  const SavedModel coast = model_with({.classes = {"calm sea", "sun"}, .task = "multilabel"});
+  expect_error(Category::data,
+               {"of the model: calm sea, sun; spaces separate the labels of a table without | between them: "
+                "write a column of 0 and 1 for each"},
+               [&] { relabel(data, coast); });
 }
 
 TEST(SavedModel, NetworkIsItsOwnUnlessNamed) {

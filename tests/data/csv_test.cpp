@@ -7,6 +7,7 @@
 
 #include "support/expect_error.h"
 #include "support/tables.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
@@ -178,6 +179,7 @@ TEST(CsvTable, Cells) {
       {"x;label\n1,5;a\n-1.5;a\n1.000,5;a\n1,2,3;a\n", {"1.5", "-1.5", "'1.000,5'", "'1,2,3'"}},
       {"x\tlabel\n1,5\ta\n+2\ta\n", {"'1,5'", "2"}},
       {"x,label\n\"1,5\",a\n1e-400,a\n1e3,a\n", {"'1,5'", "0", "1000"}},
+      {"x,label\n1e-5000,a\n-1E5000,a\n-1e400,a\n", {"0", "'-1E5000'", "'-1e400'"}},
       {"x,label\n,a\n NA ,a\nn/a,a\nNaN,a\nNULL,a\nNone,a\n?,a\n\"\",a\n", Fields(8, "-")},
       {"x,label\nnan.,a\nnana,a\n-,a\n", {"'nan.'", "'nana'", "'-'"}},
       {"x,label\ninf,a\n-1e999,a\n+-1,a\n1.5z,a\n", {"'inf'", "'-1e999'", "'+-1'", "'1.5z'"}}};
@@ -268,6 +270,12 @@ TEST(CsvTable, WarnsOfDecimalPointsBesideCommas) {
   EXPECT_EQ(numbers.train->warnings(), Fields{"t.csv: column y: " + mixed});
   const DatasetPair test = csv_datasets("x;label\n1;a\n2;b\n", "x;label\n901,5;a\n1.250;b\n");
   EXPECT_EQ(test.test->warnings(), Fields{"t.csv: column x: " + mixed});
+  const TemporaryFolder folder;
+  const std::string file = folder.write("t.csv", "x;y\n1;901,5\n2;1.250\n").string();
+  const auto measured = read_labelled_tables(
+      {.directory = file},
+      {.encoding = *numbers.train->table_encoding(), .scale = numbers.train->target_scale()});
+  EXPECT_EQ(measured.at(0)->warnings(), Fields{file + ": column y: " + mixed});
 }
 
 TEST(CsvTable, WarnsOfTextsAmongNumbers) {

@@ -349,6 +349,19 @@ TEST(PackedImages, HoldTheSameSamplesSmaller) {
   }
 }
 
+TEST(PackedImages, ImagesTooLongForAJpegFileAreKept) {
+  const Pets pets;
+  const int width = 140'000;
+  const auto file = encode_png(std::vector<std::uint8_t>(2 * width, 100), width, 2, PNG_FORMAT_GRAY);
+  pets.write("train/cat/3.png", as_text(file));
+  const PackResult result =
+      pack_images(list_images(pets.path() / "train"), pets.path() / "packed", "train", {.size = 1});
+  EXPECT_EQ(result.packed, 5U);
+  const auto data = open_packed_images(pets.path() / "packed", "train", shape);
+  std::vector<std::uint8_t> buffer;
+  EXPECT_TRUE(std::ranges::equal(data->sample(2, buffer), file));
+}
+
 TEST(PackedImages, PackingAgainLeavesNoOldShards) {
   const PackedPets pets;
   const auto shards = [&] {

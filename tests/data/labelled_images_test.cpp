@@ -65,7 +65,7 @@ TEST(LabelTable, OtherPartsHaveTheLabelsOfTheTrainingPart) {
 
 TEST(LabelTable, BadTables) {
   const auto refused = [](const char* text, const char* words) {
-    expect_error(Category::data, {words}, [&] { parsed(text); });
+    expect_error(Category::data, {words}, [&] { check_several_labels(parsed(text)); });
   };
   refused("image,dog,cat\na,1,2\n",
           "t.csv: line 2: column 'cat': '2' is neither 0 nor 1; labels are columns of");
@@ -228,6 +228,9 @@ TEST(LabelledImages, ATableForEachPart) {
   EXPECT_EQ(names_in(*parts.validation), "d.jpg ");
   EXPECT_EQ(names_in(*parts.test), "e.webp ");
   EXPECT_EQ(parts.validation_origin, (album / "tables/valid.csv").string());
+  album.write("tables/valid.csv", "image,sun,sea\nd,0,0\n");
+  album.refused(Category::data, "valid.csv: no image has a label", 0.0, "tables");
+  album.write("tables/valid.csv", "image,sun,sea\nd,1,0\n");
   album.refused(Category::usage, "tables/test.csv exists: omit it", 0.2, "tables");
   album.write("tables/test.csv", "image,sun,sea\na,1,0\n");
   album.refused(Category::data, "test.csv: line 2: image 'a' is named a second time, after line 2 of ", 0.0,
@@ -238,6 +241,25 @@ TEST(LabelledImages, ATableForEachPart) {
   album.refused(Category::usage, "tables: no test.csv there: give --test-fraction 0.2", 0.0, "tables");
   std::filesystem::remove(album / "tables/train.csv");
   album.refused(Category::data, "tables: no train.csv in this folder", 0.0, "tables");
+}
+
+TEST(LabelledImages, ToMeasureMayHaveOneLabelOrNone) {
+  const Album album;
+  const auto images_of = [&](const std::string& table) {
+    const DatasetOptions options{.directory = album.string(),
+                                 .task = Task::multilabel,
+                                 .labels = album.write("labels.csv", table).string()};
+    return make_images(list_labelled_images(options, DataUse::measuring).train, shape);
+  };
+  const auto one = images_of("image,labels\na,sea\nb,\nc,\nd,\ne,sea\n");
+  EXPECT_EQ(one->class_names(), Texts{"sea"});
+  EXPECT_EQ(one->targets(0)[0], 1.0F);
+  EXPECT_EQ(one->targets(1)[0], 0.0F);
+  album.refused(Category::data, "labels.csv: only one label, 'sea'", 0.2);
+  const auto none = images_of("image,sea,sun\na,0,0\nb,0,0\nc,0,0\nd,0,0\ne,0,0\n");
+  EXPECT_EQ(none->classes(), 2);
+  EXPECT_EQ(none->targets(4)[1], 0.0F);
+  album.refused(Category::data, "labels.csv: no image has a label", 0.2);
 }
 
 TEST(LabelledImages, TablesAndFoldersThatDoNotFit) {

@@ -199,7 +199,7 @@ std::string text_of(const DatasetPart& part) {
   if (part.numbers) {
     const auto& [mean, deviation, smallest, largest] = *part.numbers;
     return start + fmt::format("number to predict: {}\n       {:.5g} to {:.5g}, mean {:.5g}, std {:.5g}\n",
-                               part.classes[0], smallest, largest, mean, deviation);
+                               printable(part.classes[0]), smallest, largest, mean, deviation);
   }
   return start + counted(part.class_samples.size(), part.task == Task::multilabel ? "label" : "class") +
          ":\n" + class_counts_text(part.classes, part.class_samples, 7);

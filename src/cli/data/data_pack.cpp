@@ -26,14 +26,15 @@ struct PackRequest {
   int shard_megabytes = 1000;
   std::string labels;
   std::string label_column;
+  Names drop_columns;
   double test_fraction = 0.0;
   PackOptions options;
 };
 
 template <OptionsOf<PackRequest> O, class Visitor>
 void visit(O& request, Visitor&& field) {
-  [[maybe_unused]] auto& [source, target, shard_megabytes, labels, label_column, test_fraction, options] =
-      request;
+  [[maybe_unused]] auto& [source, target, shard_megabytes, labels, label_column, drop_columns, test_fraction,
+                          options] = request;
   field(options.size, {.name = "size",
                        .help = "shorter side of the packed images, in pixels; smaller images keep their size",
                        .group = "Packing",
@@ -55,6 +56,9 @@ void visit(O& request, Visitor&& field) {
          .help = "name of the column with the classes; without it: 'label' or, if there is none, "
                  "the only one beside the names of the files",
          .needs = {{"labels"}}});
+  field(drop_columns, {.name = "drop-columns",
+                       .help = "names of columns with neither the names of the files nor the classes",
+                       .needs = {{"labels"}}});
   field(
       test_fraction,
       {.name = "test-fraction",
@@ -95,6 +99,7 @@ ImageParts list_parts(const PackRequest& request) {
     return list_labelled_images({.directory = request.source,
                                  .labels = request.labels,
                                  .label_column = request.label_column,
+                                 .drop_columns = request.drop_columns,
                                  .test_fraction = request.test_fraction});
   } catch (const Error& error) {
     if (error.field() != "data-dir") throw;

@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "core/text/printable.h"
 #include "run/report/class_metrics.h"
 #include "run/sinks/progress_text.h"
 
@@ -85,8 +86,8 @@ std::string class_table(const EvalResults& results) {
   std::string table = fmt::format("{:<20}{:>9}{:>11}{:>9}{:>9}{}\n", has_labels ? "label" : "class",
                                   "samples", "precision", "recall", "F1", has_labels ? "       AP" : "");
   for (const ClassResults& found : results.classes()) {
-    table += fmt::format("{:<20}{:>9}{:>11.4f}{:>9.4f}{:>9.4f}", found.name, found.samples, found.precision,
-                         found.recall, found.f1);
+    table += fmt::format("{:<20}{:>9}{:>11.4f}{:>9.4f}{:>9.4f}", printable(found.name), found.samples,
+                         found.precision, found.recall, found.f1);
     if (has_labels) {
       table += found.average_precision ? fmt::format("{:>9.4f}", *found.average_precision) : "        -";
     }
@@ -100,7 +101,7 @@ std::string confusion_table(const EvalResults& results) {
   std::string table = fmt::format("{:<20}", "class");
   for (std::size_t c = 0; c < names.size(); ++c) table += fmt::format("{:>7}", c);
   for (std::size_t c = 0; c < names.size(); ++c) {
-    table += fmt::format("\n{:<20}", fmt::format("{} {}", c, names[c]));
+    table += fmt::format("\n{:<20}", fmt::format("{} {}", c, printable(names[c])));
     for (std::size_t predicted = 0; predicted < names.size(); ++predicted) {
       table += fmt::format("{:>7}", results.evaluation.confusion[c * names.size() + predicted]);
     }

@@ -16,9 +16,6 @@ namespace lockstep {
 
 std::vector<std::string> names_of_classes(const Dataset& dataset, std::size_t classes) {
   std::vector<std::string> names = dataset.class_names();
-  for (std::string& name : names) {
-    name = printable(name);
-  }
   for (std::size_t c = names.size(); c < classes; ++c) {
     names.push_back(std::to_string(c));
   }
@@ -61,7 +58,8 @@ std::string class_counts_text(const std::vector<std::string>& names, const std::
   std::string text;
   std::string line = start;
   for (std::size_t c = 0; c < counts.size(); ++c) {
-    const std::string item = fmt::format("{} {}{}", names[c], counts[c], c + 1 < counts.size() ? "," : "");
+    const std::string item =
+        fmt::format("{} {}{}", printable(names[c]), counts[c], c + 1 < counts.size() ? "," : "");
     if (line.size() > indent && line.size() + 1 + item.size() > columns) {
       text += line + "\n";
       line = start;

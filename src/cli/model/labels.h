@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// Printable names of the first `classes` classes, or their numbers if the data set has no names.
+/// Names of the first `classes` classes, or their numbers if the data set has no names.
 std::vector<std::string> names_of_classes(const Dataset& dataset, std::size_t classes);
 
 /// Line of a warning about names of two classes, or labels, that are equal as numbers or apart from case;

@@ -12,6 +12,7 @@
 #include "core/files/file_system.h"
 #include "core/options/check.h"
 #include "core/text/printable.h"
+#include "core/text/split.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
@@ -117,6 +118,16 @@ std::unique_ptr<Network> network_for(const std::string& name, const ModelDescrip
     if (error.category() != Category::usage) throw;
     return nullptr;
   }
+}
+
+/// End of a message about an unknown label that is a word of a known one: in a table that has no other
+/// separator, spaces separate labels. Empty: it is not.
+std::string advice_on_words(const std::string& label, const Names& known) {
+  const auto has_word = [&](const std::string& name) {
+    return std::ranges::count(split(name, ' '), label) > 0;
+  };
+  if (std::ranges::none_of(known, has_word)) return {};
+  return "; spaces separate the labels of a table without | between them: write a column of 0 and 1 for each";
 }
 
 }  // namespace
@@ -283,9 +294,9 @@ std::unique_ptr<Dataset> relabel(const Dataset& dataset, const SavedModel& model
       throw Error(
           Category::data,
           fmt::format("the data set has a {0} {1}, which {2} does not know; {3} of the data set: {4}; of "
-                      "the model: {5}",
+                      "the model: {5}{6}",
                       noun, in_quotes(name), model.place, plural(noun), first_names(names),
-                      first_names(known)));
+                      first_names(known), noun == "label" ? advice_on_words(name, known) : ""));
     }
     labels.push_back(found->second);
   }

@@ -23,8 +23,8 @@ class InputImages final : public Dataset {
   void add_file(const std::string& path) { images_.push_back({.name = path}); }
   /// Adds the images of an archive, or throws and adds none.
   void add_archive(const std::string& path) {
-    const std::vector<TarEntry> entries = images_in_tar(path);
     reserve_open_files(1, path);
+    const std::vector<TarEntry> entries = images_in_tar(path);
     archives_.emplace_back(path);
     for (const TarEntry& entry : entries) {
       images_.push_back({.name = path + "/" + entry.name,

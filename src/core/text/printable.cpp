@@ -10,6 +10,9 @@ namespace {
 
 bool is_control_character(char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f; }
 
+/// Whether a byte of UTF-8 continues a character.
+bool continues_character(char letter) { return (static_cast<unsigned char>(letter) & 0xc0) == 0x80; }
+
 }  // namespace
 
 bool has_control_characters(std::string_view text) { return std::ranges::any_of(text, is_control_character); }
@@ -27,8 +30,11 @@ std::string without_control_characters(std::string_view text) {
 }
 
 std::string printable(std::string_view text) {
-  constexpr std::size_t longest = 100;
-  return without_control_characters(text.substr(0, longest)) + (text.size() > longest ? "..." : "");
+  constexpr std::size_t longest = 100, most_bytes = 4;  // of a text, of a character
+  if (text.size() <= longest) return without_control_characters(text);
+  std::size_t end = longest;
+  while (end > longest - most_bytes && continues_character(text[end])) --end;
+  return without_control_characters(text.substr(0, end)) + "...";
 }
 
 std::string size_text(std::uint64_t bytes) {

@@ -14,7 +14,8 @@ bool has_control_characters(std::string_view text);
 /// `text` with a question mark for each control character, those of U+0080 to U+009F included.
 std::string without_control_characters(std::string_view text);
 
-/// `text` for a one-line message: without control characters, cut to 100 bytes and "..." if it is longer.
+/// `text` for a one-line message: without control characters, and if it is longer than 100 bytes, the
+/// characters of UTF-8 that fit into them and "...".
 std::string printable(std::string_view text);
 
 /// printable(text) in single quotes: every name or value of the user's that a message repeats.

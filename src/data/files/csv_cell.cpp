@@ -33,8 +33,10 @@ std::optional<double> csv_number(std::string_view text, char separator) {
   const auto [stop, status] = std::from_chars(text.data(), end, value);
   if (text.empty() || stop != end || status == std::errc::invalid_argument) return std::nullopt;
   if (status == std::errc::result_out_of_range) {
-    long double wide = std::numeric_limits<long double>::infinity();  // its wider exponent distinguishes
-                                                                      // overflow from underflow
+    // The wider exponent of a long double distinguishes overflow from underflow; beyond it, the sign of the
+    // exponent does.
+    const bool is_small = text.find('-', 1) != std::string_view::npos;
+    long double wide = is_small ? 0.0L : std::numeric_limits<long double>::infinity();
     std::from_chars(text.data(), end, wide);
     value = static_cast<double>(wide);
   }

@@ -200,6 +200,8 @@ std::string jpeg_library() {
 #endif
 }
 
+static_assert(largest_jpeg_side == JPEG_MAX_DIMENSION);
+
 std::vector<std::uint8_t> encode_jpeg(const Image& image, int quality) {
   JpegErrors errors;
   jpeg_compress_struct info{};

@@ -32,6 +32,9 @@ class JpegDecoder {
 /// Name and version of the library that the program was built with.
 std::string jpeg_library();
 
+/// Width and height, in pixels, above which libjpeg encodes no image.
+constexpr int largest_jpeg_side = 65500;
+
 /// Encodes an image of 1 or 3 channels with 4:2:0 colour; `quality`: 1 to 100.
 std::vector<std::uint8_t> encode_jpeg(const Image& image, int quality);
 

@@ -247,6 +247,15 @@ RowTargets numbers_of(const RowLabels& labels, const TargetScale& scale) {
   return targets;
 }
 
+/// Data set of a table with classes of these names or, without `names`, with numbers of this scale.
+std::unique_ptr<Dataset> make_labelled_dataset(const TableEncoding& encoding, EncodedTable table,
+                                               const std::vector<std::string>& names,
+                                               const TargetScale& scale) {
+  if (names.empty()) warn_of_mixed_labels(table);
+  RowTargets targets = names.empty() ? numbers_of(table.labels, scale) : classes_of(table.labels, names);
+  return make_csv_dataset(encoding, std::move(table), std::move(targets));
+}
+
 }  // namespace
 
 std::unique_ptr<Dataset> make_csv_dataset(const TableEncoding& encoding, EncodedTable table,
@@ -300,9 +309,7 @@ DatasetPair make_csv_datasets(Task task, const TableEncoding& encoding, EncodedT
   const TargetScale scale = numbers ? scale_of(train.labels) : TargetScale();
   const std::vector<std::string> names = numbers ? std::vector<std::string>() : class_names_of(train.labels);
   const auto dataset_of = [&](EncodedTable table) {
-    if (numbers) warn_of_mixed_labels(table);
-    RowTargets targets = numbers ? numbers_of(table.labels, scale) : classes_of(table.labels, names);
-    return make_csv_dataset(encoding, std::move(table), std::move(targets));
+    return make_labelled_dataset(encoding, std::move(table), names, scale);
   };
   DatasetPair pair;
   pair.train = dataset_of(std::move(train));
@@ -321,9 +328,7 @@ std::vector<std::unique_ptr<Dataset>> read_labelled_tables(const DatasetOptions&
   for (const std::filesystem::path& file : {train, validation, test}) {
     if (file.empty()) continue;
     EncodedTable table = read_encoded_table(CsvFile(file).reader(), model.encoding, label_column);
-    RowTargets targets = model.classes.empty() ? numbers_of(table.labels, model.scale)
-                                               : classes_of(table.labels, model.classes);
-    tables.push_back(make_csv_dataset(model.encoding, std::move(table), std::move(targets)));
+    tables.push_back(make_labelled_dataset(model.encoding, std::move(table), model.classes, model.scale));
   }
   if (tables.empty()) {
     throw Error(Category::data, fmt::format("no train.csv, val.csv or test.csv in {}", options.directory),

@@ -12,6 +12,12 @@ TEST(Printable, KeepsMessagesOnOneLine) {
   EXPECT_EQ(printable(std::string(100, 'x')), std::string(100, 'x'));
   EXPECT_EQ(printable(std::string(101, 'x')), std::string(100, 'x') + "...");
   EXPECT_EQ(printable(""), "");
+  for (const std::string letter : {"\u00fc", "\u732b", "\U0001f431"}) {
+    const std::string start(98, 'x');
+    EXPECT_EQ(printable(start + letter + "x"), letter.size() == 2 ? start + letter + "..." : start + "...");
+    EXPECT_EQ(printable(std::string(99, 'x') + letter), std::string(99, 'x') + "...");
+  }
+  EXPECT_EQ(printable(std::string(101, '\x80')), std::string(96, '\x80') + "...");
   EXPECT_EQ(in_quotes("a\nb"), "'a?b'");
   EXPECT_EQ(in_quotes(std::string(101, 'x')), "'" + std::string(100, 'x') + "...'");
 }

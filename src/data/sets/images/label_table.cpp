@@ -110,8 +110,8 @@ std::size_t take_images_of_classes(LabelTable& table, LabelCells& cells, const s
   if (cells.columns.size() > 1) {
     throw Error(Category::usage,
                 fmt::format("name the column of {} with the classes, or leave out columns with "
-                            "--drop-columns: beside the images in column {} there are {}; if images have any "
-                            "number of labels, give --task multilabel",
+                            "--drop-columns: beside the images in column {} there are {}; lockstep train "
+                            "--task multilabel takes any number of labels for each image",
                             table.file, in_quotes(table.image_column), first_names(cells.columns)),
                 "label-column");
   }
@@ -195,17 +195,14 @@ std::vector<std::string> names_in(const LabelTable& table, const LabelCells& cel
   return {names.begin(), names.end()};
 }
 
+[[noreturn]] void fail_without_labels(const LabelTable& table) { fail_table(table, "no image has a label"); }
+
 void check_label_names(const LabelTable& table) {
   for (const std::string& label : table.labels) {
     if (!has_control_characters(label)) continue;
     fail_table(table, fmt::format("label {} has control characters in its name", in_quotes(label)));
   }
-  if (std::ranges::count(table.targets, 1.0F) == 0) fail_table(table, "no image has a label");
-  if (table.labels.size() == 1) {
-    fail_table(table, fmt::format("only one label, {}; for images that have it and images that do not, use "
-                                  "--task classification with a folder for each",
-                                  in_quotes(table.labels[0])));
-  }
+  if (table.labels.empty()) fail_without_labels(table);
 }
 
 }  // namespace
@@ -233,6 +230,14 @@ LabelTable read_label_table(CsvReader& reader, const Names& drop_columns, const 
   return table;
 }
 
+void check_several_labels(const LabelTable& table) {
+  if (std::ranges::count(table.targets, 1.0F) == 0) fail_without_labels(table);
+  if (table.labels.size() > 1) return;
+  fail_table(table, fmt::format("only one label, {}; for images that have it and images that do not, use "
+                                "--task classification with a folder for each",
+                                in_quotes(table.labels[0])));
+}
+
 LabelTable read_class_table(CsvReader& reader, const CsvOptions& options, const LabelTable* train) {
   LabelTable table{.file = reader.name()};
   LabelCells cells = read_cells(reader, options.drop_columns, table);
@@ -242,8 +247,8 @@ LabelTable read_class_table(CsvReader& reader, const CsvOptions& options, const 
     const std::string& name = cells.rows[row][column];
     if (name.empty()) {
       fail_line(table, table.lines[row],
-                fmt::format("no class in column {}; fill it in, or remove the row; if images have any number "
-                            "of labels, give --task multilabel",
+                fmt::format("no class in column {}; fill it in, or remove the row; lockstep train --task "
+                            "multilabel takes any number of labels for each image",
                             in_quotes(cells.columns[column])));
     }
     if (names.insert(name).second) check_class_name(name, table.file);

@@ -30,10 +30,12 @@ struct LabelTable {
 ///
 /// Throws Error(data) as read_csv_header and next_csv_row; with the line for a cell that is neither 0 nor 1,
 /// a row without image, a name of a label that is empty or unknown, and texts that are not UTF-8; for other
-/// columns than `train` has, no rows, a single label, and labels that apply to no row; and for an unknown
-/// column to drop.
+/// columns than `train` has, no rows, and a column of names without any; and for an unknown column to drop.
 LabelTable read_label_table(CsvReader& reader, const Names& drop_columns = {},
                             const LabelTable* train = nullptr);
+
+/// Throws Error(data) naming the table if it has a single label, or if its labels apply to no row.
+void check_several_labels(const LabelTable& table);
 
 /// Reads a table of images with a class each: in the column that the options name, else in that called
 /// "label", else in the only one beside the names of the images, which are found as read_label_table does.

@@ -257,12 +257,15 @@ LabelPlaces find_label_places(const DatasetOptions& options, DataUse use) {
 }
 
 /// Adds all tables to `tree`. Returns the one of the training part.
-LabelTable add_tables(LabelledTree& tree, const LabelPlaces& places, const DatasetOptions& options) {
+LabelTable add_tables(LabelledTree& tree, const LabelPlaces& places, const DatasetOptions& options,
+                      DataUse use) {
   const auto read = [&](const Path& file, const LabelTable* train) {
     CsvFile table(file);
     const CsvOptions columns{.label_column = options.label_column, .drop_columns = options.drop_columns};
-    return options.task == Task::multilabel ? read_label_table(table.reader(), columns.drop_columns, train)
-                                            : read_class_table(table.reader(), columns, train);
+    if (options.task != Task::multilabel) return read_class_table(table.reader(), columns, train);
+    LabelTable labels = read_label_table(table.reader(), columns.drop_columns, train);
+    if (use == DataUse::training) check_several_labels(labels);
+    return labels;
   };
   LabelTable table = read(places.tables ? places.train : Path(options.labels), nullptr);
   tree.add(table, places.tables ? std::optional(Part::train) : std::nullopt);
@@ -291,7 +294,7 @@ void check_classes_are_trained(const ImageList& train, const LabelTable& table) 
 ImageParts list_labelled_images(const DatasetOptions& options, DataUse use) {
   const LabelPlaces places = find_label_places(options, use);
   LabelledTree tree(options.directory);
-  const LabelTable table = add_tables(tree, places, options);
+  const LabelTable table = add_tables(tree, places, options, use);
   const bool has_classes = options.task != Task::multilabel, holds_out = places.test_fraction > 0.0;
   if (holds_out && !has_classes) split_off_test_samples(tree, table, places.test_fraction, use);
   const auto list_part = [&](Part part, const Path& place) {

@@ -17,7 +17,7 @@ namespace lockstep {
 /// Throws Error(usage) if the options name no folder, no table or, for training, no test part; Error(data) as
 /// read_label_table or read_class_table, for a row without image, an image without row, two rows for one
 /// image and two images for one row, and if the fraction leaves nothing to test; for a class without training
-/// image and, for training, for a single class.
+/// image and, for training, for a single class or label, and for labels that no image has.
 ImageParts list_labelled_images(const DatasetOptions& options, DataUse use = DataUse::training);
 
 }  // namespace lockstep

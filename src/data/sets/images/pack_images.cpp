@@ -10,6 +10,7 @@
 #include "core/files/folder.h"
 #include "data/files/shard_index.h"
 #include "data/image/decoder.h"
+#include "data/image/jpeg.h"
 #include "data/image/resample.h"
 #include "data/sets/images/listed_images.h"
 #include "lockstep/error.h"
@@ -22,19 +23,19 @@ class Shrinker {
  public:
   Shrinker(int size, int quality) : size_(size), quality_(quality) {}
 
-  /// Returns the file itself if the image is small enough, else a smaller image. Throws Error(data) for a
-  /// file that cannot be decoded.
+  /// Returns a smaller image, or the file itself if the image is small enough, or too long for a JPEG file.
+  /// Throws Error(data) for a file that cannot be decoded.
   std::span<const std::uint8_t> shrink(std::span<const std::uint8_t> file) {
     const ImageSize size = decoder_.open(file);
     const Box all{0.0, 0.0, static_cast<double>(size.width), static_cast<double>(size.height)};
     const double scale = static_cast<double>(size_) / std::min(size.width, size.height);
-    if (scale >= 1.0) {
-      decoder_.decode(all, size, 3, part_);
-      return file;
-    }
     const auto scaled = [&](int side) {
       return std::max(1, static_cast<int>(std::floor(side * scale + 0.5)));
     };
+    if (scale >= 1.0 || scaled(std::max(size.width, size.height)) > largest_jpeg_side) {
+      decoder_.decode(all, size, 3, part_);
+      return file;
+    }
     small_.set_size(scaled(size.width), scaled(size.height), 3);
     decoder_.decode(all, {small_.width, small_.height}, 3, part_);
     const auto plane = static_cast<std::size_t>(small_.width) * static_cast<std::size_t>(small_.height);
