@@ -51,7 +51,7 @@ class Survey {
   Survey(const HostQuestions& questions, const MpirunOptions& options)
       : questions_(questions), options_(options), directory_(directory_of(options)) {
     const HostRequest request{.directory = directory_, .mpirun = questions.mpirun, .data = questions.data};
-    words_ = {questions.program, preflight_flag, json_of(request).dump()};
+    words_ = {questions.program, preflight_flag, json_message(json_of(request))};
     words_.insert(words_.end(), questions.command.begin(), questions.command.end());
   }
 
@@ -146,7 +146,8 @@ class Survey {
   std::vector<std::string> own_names_, late_names_;
 };
 
-/// Replaces what `options` leave open about ranks and slots.
+/// Replaces what `options` leave open about ranks and slots, except for hosts without an answer: their facts
+/// may decide it later.
 void place(const HostQuestions& questions, std::vector<HostAnswer>& answers, Hosts hosts,
            MpirunOptions& options) {
   if (options.places_ranks()) {
@@ -158,11 +159,18 @@ void place(const HostQuestions& questions, std::vector<HostAnswer>& answers, Hos
     const HostFacts facts = answer.facts.value_or(HostFacts());
     defaults.push_back(default_ranks(questions.command, facts.nodes, [&] { return facts.gpus; }));
   }
+  const Hosts given = hosts;
   fill_slots(hosts, options.ranks(), defaults);
   const std::vector<int> counts = ranks_of_hosts(hosts, options.ranks());
-  for (std::size_t i = 0; i < answers.size(); ++i) answers[i].ranks = counts[i];
+  bool is_open = false;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    answers[i].ranks = counts[i];
+    if (answers[i].facts || given[i].slots > 0) continue;
+    hosts[i].slots = 0;
+    is_open = true;
+  }
   options.set_hosts(hosts);
-  if (options.ranks() > 0) return;
+  if (is_open || options.ranks() > 0) return;
   int sum = 0;
   for (const int count : counts) sum += count;
   options.append({"-np", std::to_string(sum)});

@@ -18,7 +18,8 @@ std::optional<Facts> find_facts(const std::string& text, std::string_view word) 
     if (!line.starts_with(word)) continue;
     try {
       Facts facts;
-      const JsonDocument document(std::string_view(line).substr(word.size()), {.file = "answer"});
+      const JsonDocument document(std::string_view(line).substr(word.size()),
+                                  {.file = "answer", .is_message = true});
       document.read(document.root(), facts);
       return facts;
     } catch (const Error&) {

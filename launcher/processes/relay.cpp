@@ -1,14 +1,15 @@
 #include "processes/relay.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 
+#include "core/text/message.h"
 #include "lockstep/error.h"
 
 namespace lockstep::launcher {
@@ -16,6 +17,14 @@ namespace {
 
 /// Longer lines are not errors of lockstep.
 constexpr std::size_t longest_line = 4096;
+
+/// The part of `bytes` to write at once, which does not block after wait_for_reader: whole lines if possible.
+std::string_view next_piece(std::string_view bytes) {
+  constexpr std::size_t most = 4096;
+  if (bytes.size() <= most) return bytes;
+  const std::size_t end = bytes.substr(0, most).rfind('\n');
+  return bytes.substr(0, end == std::string_view::npos ? most : end + 1);
+}
 
 }  // namespace
 
@@ -57,20 +66,22 @@ void Relay::copy() {
 void Relay::pass_on(const std::string& bytes) {
   if (bytes.empty()) return;
   if (on_line_) find_lines(bytes);
-  // In one piece, so that nothing of another stream comes in between.
+  // In one string, so that nothing of another stream comes in between.
   if (failure_ == 0) write_out(within_line_ ? bytes : before_ + bytes);
   within_line_ = bytes.back() != '\n';
 }
 
 void Relay::write_out(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t length = write(target_, bytes.data(), bytes.size());
+    if (!wait_for_reader(target_)) {
+      failure_ = EPIPE;
+      return;
+    }
+    const std::string_view piece = next_piece(bytes);
+    const ssize_t length = write(target_, piece.data(), piece.size());
     if (length > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(length));
-    } else if (errno == EAGAIN) {
-      pollfd ready{target_, POLLOUT, 0};
-      poll(&ready, 1, -1);
-    } else if (errno != EINTR) {
+    } else if (errno != EINTR && errno != EAGAIN) {
       failure_ = errno;
       return;
     }

@@ -12,7 +12,8 @@
 namespace lockstep::launcher {
 
 /// A pipe that a thread copies to a descriptor. It continues to read when nobody reads the copy any more:
-/// mpirun would end a run whose output it cannot write.
+/// mpirun would end a run whose output it cannot write. A reader that only pauses is waited for, after
+/// give_up_blocked_output for 3 s.
 class Relay {
  public:
   /// `on_line`: called in the relay's thread with each line, without its end; may be null. `before`: written
@@ -30,8 +31,8 @@ class Relay {
   void start();
   /// Descriptor that can be read when all is copied, after all writers have ended.
   int ended() const { return ended_.get(); }
-  /// errno of the write that failed, after which nothing is copied; EPIPE: nobody reads the copy any more; 0:
-  /// none has failed.
+  /// errno of the write that failed, after which nothing is copied; EPIPE: nobody reads the copy any more, or
+  /// its reader has paused for too long; 0: none has failed.
   int failure() const { return failure_; }
 
  private:

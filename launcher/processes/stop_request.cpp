@@ -22,27 +22,31 @@ void StopRequest::on_signal(int signal, Time now) {
   if (killed_) return;
   if (signal == SIGUSR2 && options_.can_save) return send_(signal);  // asks for a checkpoint
   if (signal == SIGINT && interrupted_at_ && now - *interrupted_at_ >= same_interrupt) {
-    say_("SIGINT again: ending the ranks");
-    return kill();
+    kill();
+    return say_("SIGINT again: ending the ranks");
   }
   if (signal == SIGINT && !interrupted_at_) interrupted_at_ = now;
   if (requested()) return;
   signal_ = signal;
   requested_at_ = now;
   if (!options_.can_save) {
+    kill();
     if (signal == SIGUSR2) say_("SIGUSR2: ending the ranks, as only train writes checkpoints");
-    return kill();
+    return;
   }
+  next_ = now;
+  on_time(now);
+  if (killed_) return;
   say_(signal_name(signal) + ": asking the ranks to stop" +
        (signal == SIGINT ? "; Ctrl-C again ends them at once" : ""));
-  next_ = now;
 }
 
 void StopRequest::on_time(Time now) {
   if (!next_ || now < *next_) return;
   if (now >= requested_at_ + options_.grace) {
-    say_("the ranks did not stop within " + std::to_string(options_.grace.count()) + " s; ending them");
-    return kill();
+    kill();
+    return say_("the ranks did not stop within " + std::to_string(options_.grace.count()) +
+                " s; ending them");
   }
   send_(SIGUSR1);  // mpirun passes it on to all ranks
   next_ = std::min(now + between_requests, requested_at_ + options_.grace);

@@ -8,7 +8,7 @@
 namespace lockstep::launcher {
 
 /// A request to stop, from its first signal until everything has ended: decides what to send to mpirun, and
-/// when.
+/// when. Prints only after it has sent, as a line may have to wait for its reader.
 class StopRequest {
  public:
   using Time = std::chrono::steady_clock::time_point;

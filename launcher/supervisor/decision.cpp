@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/process/interfaces.h"
 #include "core/text/printable.h"
 #include "lockstep/error.h"
 
@@ -37,8 +38,9 @@ std::string describe(const LauncherReport::Failure& failure, bool several_hosts)
 }  // namespace
 
 bool same_host(const std::string& left, const std::string& right) {
-  const auto first_label = [](const std::string& name) {
-    return std::string_view(name).substr(0, name.find('.'));
+  const bool has_address = address_number(left) != 0 || address_number(right) != 0;
+  const auto first_label = [&](const std::string& name) {
+    return std::string_view(name).substr(0, has_address ? name.npos : name.find('.'));
   };
   const auto same_letter = [](unsigned char a, unsigned char b) {
     return std::tolower(a) == std::tolower(b);
@@ -84,15 +86,15 @@ Decision decide(std::span<const Attempt> attempts, const RestartOptions& options
 
 FewerRanks without(const LauncherReport::Failure& failure, const MpirunOptions& options) {
   const int ranks = options.ranks();
-  if (ranks == 0) return {};
+  if (ranks == 0 && options.places_ranks()) return {};
   std::vector<MpirunOptions::Host> hosts = options.hosts();
   const std::size_t all = hosts.size();
   std::erase_if(hosts, [&](const MpirunOptions::Host& host) { return same_host(host.name, failure.host); });
-  if (hosts.empty() || hosts.size() == all) return {.ranks = ranks - 1, .hosts = {}};
+  if (hosts.empty() || hosts.size() == all) return {.ranks = std::max(0, ranks - 1), .hosts = {}};
   const bool is_open = std::ranges::find(hosts, 0, &MpirunOptions::Host::slots) != hosts.end();
   const int slots =
       is_open ? static_cast<int>(static_cast<std::size_t>(ranks) * hosts.size() / all) : count_slots(hosts);
-  return {.ranks = std::min(slots, ranks), .hosts = std::move(hosts)};
+  return {.ranks = ranks == 0 ? slots : std::min(slots, ranks), .hosts = std::move(hosts)};
 }
 
 }  // namespace lockstep::launcher

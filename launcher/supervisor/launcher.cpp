@@ -57,6 +57,7 @@ constexpr const char* quiet = "orte_execute_quiet";
 
 /// Writes a line to stderr, on a terminal in place of the ranks' progress line.
 void write_line(const std::string& text) {
+  if (!wait_for_reader(stderr)) return;
   std::fprintf(stderr, "%s%s\n", isatty(STDERR_FILENO) != 0 ? erase_line : "", text.c_str());
 }
 
@@ -175,6 +176,7 @@ class Run {
   Signals signals_{training_signals};
   Guardian* guardian_ = nullptr;  ///< of the present attempt
   StopRequest stop_;
+  bool wants_checkpoint_ = false;                    ///< the ranks have not been asked for it yet
   bool lost_output_ = false;                         ///< of the ranks' stdout
   std::map<std::string, std::string> network_;       ///< variables that choose the network between hosts
   std::map<std::string, std::string> listed_hosts_;  ///< the user's names of hosts, by their own names
@@ -188,10 +190,17 @@ Run::Run(const Arguments& arguments)
       stop_(
           {.can_save = arguments.subcommand() == "train", .grace = arguments.grace},
           [this](int signal) {
+            wants_checkpoint_ = signal == SIGUSR2;
+            if (wants_checkpoint_) return;
+            give_up_blocked_output();
             if (guardian_ != nullptr) guardian_->send(signal);
           },
           say) {
   arguments_.mpirun.check_hosts();
+  // No hosts are asked, which would replace this option of lockstep-run.
+  if (machine_.scheduled && arguments_.mpirun.has({"hosts"})) {
+    arguments_.mpirun.set_hosts(arguments_.mpirun.hosts());
+  }
   if (needs_one_rank(arguments_.command)) {
     arguments_.mpirun.set_ranks(1);
     arguments_.restarts.min_ranks.reset();
@@ -320,8 +329,9 @@ bool Run::hosts_are_ready() {
 }
 
 void Run::use(const HostReport& report) {
+  const bool is_first = listed_hosts_.empty();
   for (const HostAnswer& answer : report.answers) listed_hosts_[answer.facts->name] = answer.host;
-  if (!attempts_.empty()) return;
+  if (!is_first) return;
   check_min_ranks(arguments_);
   for (const HostProblem& problem : report.problems) say("warning: " + problem.sentence());
   const bool is_given = !arguments_.interface.empty();
@@ -493,6 +503,7 @@ int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<con
     if (failure == 0) return;
     const std::string reason = std::string("stdout: ") + std::strerror(failure);
     if (is_training()) {
+      if (stop_.requested()) return;
       if (!std::exchange(warned, true)) say("warning: " + reason + "; the run continues without it");
     } else if (failure != EPIPE) {
       throw Error(Category::resource, reason);
@@ -509,6 +520,11 @@ int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<con
     if (guardian.continue_if_stopped())
       say("lockstep-guard was stopped by a signal (SIGSTOP): continuing it");
     for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
+    // Before, the signal would end mpirun or a rank.
+    if (wants_checkpoint_ && reports.started()) {
+      guardian.send(SIGUSR2);
+      wants_checkpoint_ = false;
+    }
     check_output(events[1].fd >= 0);
     stop_.on_time(Clock::now());
     for (std::size_t i = 1; i < events.size(); ++i) {
@@ -516,8 +532,11 @@ int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<con
       if (i == 1) {
         const std::optional<int> status = guardian.status();
         if (!status) {
-          // After ranks that ended by themselves, mpirun may still wait for the reader of their output.
-          if (guardian.childless() && !reports.attempt().ranks_status && !std::exchange(killed, true)) {
+          // After ranks that ended by themselves, mpirun may still wait for the reader of their output. While
+          // ranks on other hosts run, it may have no children (plm_rsh_no_tree_spawn).
+          const bool lost_ranks = guardian.childless() && is_only_here(arguments_.mpirun, machine_) &&
+                                  !reports.attempt().ranks_status;
+          if (lost_ranks && !std::exchange(killed, true)) {
             say("mpirun did not notice that the ranks were killed; killed it");
             guardian.send(SIGKILL);
           }
@@ -584,7 +603,9 @@ int Run::operator()() {
   warn_of_late_name();
   while (true) {
     for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
-    if (stop_.requested()) return status_for_caller(static_cast<int>(Category::stopped));
+    if (stop_.requested()) {
+      return status_for_caller(stop_.killed() ? 128 + SIGKILL : static_cast<int>(Category::stopped));
+    }
     const std::size_t before = attempts_.size();
     if (hosts_are_ready()) attempt();
     if (attempts_.size() == before) continue;  // a signal has arrived
@@ -613,6 +634,7 @@ int Run::operator()() {
 
 int launch(const Arguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);  // a relay continues if nobody reads its output
+  std::signal(SIGXFSZ, SIG_IGN);  // or its file may not grow
   std::signal(SIGCHLD, SIG_DFL);  // while it is ignored, nobody learns how a child has ended
   Run run(arguments);
   return arguments.check ? run.check() : run();

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <span>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include "core/text/printable.h"
@@ -85,17 +85,32 @@ bool is_host_word(std::string_view word) {
 }
 
 /// `text` without comments. Their line ends stay, so that lines keep their numbers.
-std::string without_comments(const std::string& text) {
-  static const std::regex comment(R"(#.*|//.*|/\*[\s\S]*?\*/)");
+std::string without_comments(std::string_view text) {
   std::string result;
-  auto rest = text.begin();
-  for (std::sregex_iterator match(text.begin(), text.end(), comment), none; match != none; ++match) {
-    const std::ssub_match found = (*match)[0];
-    result.append(rest, found.first);
-    result.append(static_cast<std::size_t>(std::count(found.first, found.second, '\n')), '\n');
-    rest = found.second;
+  while (!text.empty()) {
+    std::size_t comment = 0;  // its length
+    if (text.starts_with('#') || text.starts_with("//")) {
+      comment = std::min(text.find('\n'), text.size());
+    } else if (text.starts_with("/*")) {
+      const std::size_t end = text.find("*/", 2);
+      if (end != text.npos) comment = end + 2;
+    }
+    if (comment == 0) result += text[0];
+    result.append(static_cast<std::size_t>(std::ranges::count(text.substr(0, comment), '\n')), '\n');
+    text.remove_prefix(std::max<std::size_t>(1, comment));
   }
-  result.append(rest, text.end());
+  return result;
+}
+
+/// `text` without blanks around "=".
+std::string with_tight_equals(std::string_view text) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  std::string result;
+  for (const char c : text) {
+    if (is_blank(c) && result.ends_with('=')) continue;
+    while (c == '=' && !result.empty() && is_blank(result.back())) result.pop_back();
+    result += c;
+  }
   return result;
 }
 
@@ -104,10 +119,9 @@ std::string without_comments(const std::string& text) {
 /// empty: there is none.
 std::string read_file(const std::ifstream& input, const std::string& path,
                       std::vector<MpirunOptions::Host>& hosts) {
-  static const std::regex equals(R"([ \t]*=[ \t]*)");
   std::ostringstream text;
   text << input.rdbuf();
-  std::istringstream lines(std::regex_replace(without_comments(text.str()), equals, "="));
+  std::istringstream lines(with_tight_equals(without_comments(text.str())));
   std::string wrong;
   int line_number = 0;
   const auto refuse = [&](const std::string& word, const std::string& remedy) {

@@ -14,6 +14,8 @@ std::optional<LauncherReport::Failure> read_failure_line(std::string_view line) 
       R"(^\S+ noticed that process rank (\d{1,8}) with PID \d+ on node (\S+) exited on signal (\d+)( \([^)]*\))?)");
   static const std::regex host(
       R"(^ +Remote daemon: \S+ on node (\S+)|^ssh: (?:connect to host|Could not resolve hostname) ([^\s:]+))");
+  constexpr std::size_t longest = 256;  // std::regex recurses for each character, on a relay's small stack
+  if (line.size() > longest) return std::nullopt;
   const std::string text(line);
   std::smatch match;
   if (std::regex_search(text, match, signal)) {
@@ -63,6 +65,11 @@ bool Reports::take_failure(const LauncherReport::Failure& failure) {
   if (first && !explains) return false;
   attempt_.failure = failure;
   return true;
+}
+
+bool Reports::started() const {
+  const std::lock_guard lock(mutex_);
+  return started_;
 }
 
 Attempt Reports::attempt() const {

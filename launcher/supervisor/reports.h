@@ -21,6 +21,8 @@ class Reports {
   /// Takes the text of a rank's report.
   void take_report(std::string_view text);
 
+  /// Whether a rank has reported from which step it continues: all ranks handle signals.
+  bool started() const;
   /// The attempt so far. Its failure is the first one, as later ones follow from that.
   Attempt attempt() const;
 
@@ -30,7 +32,7 @@ class Reports {
   std::function<double()> clock_;
   mutable std::mutex mutex_;
   Attempt attempt_;
-  bool started_ = false;  ///< whether a rank has reported from which step it continues
+  bool started_ = false;
 };
 
 }  // namespace lockstep::launcher

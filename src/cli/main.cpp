@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <span>
 #include <string>
@@ -80,6 +81,7 @@ int main(int argc, char** argv) {
   const std::span<char* const> all(argv, static_cast<std::size_t>(argc));
   const auto words = all.subspan(std::min<std::size_t>(all.size(), 1));
   lockstep::open_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files fails a write, like a full disk
   try {
     const int status = lockstep::dispatch(words);
     if (status == 0) lockstep::flush_output();

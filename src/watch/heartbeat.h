@@ -30,9 +30,11 @@ struct HeartbeatAddress {
 };
 
 /// A message between hosts; bytes follow from its type. `opened`, without bytes: a connection is open, and
-/// messages sent from now on arrive. `echo` returns the bytes of the first host's latest states.
+/// messages sent from now on arrive. `echo` returns the bytes of the first host's latest states. `goodbye`:
+/// the ranks of a host have ended their work; `failed`: one of them has printed an error, so that the job
+/// ends.
 struct HeartbeatMessage {
-  enum class Type : std::uint32_t { hello, opened, states, verdict, end, goodbye, echo };
+  enum class Type : std::uint32_t { hello, opened, states, verdict, end, goodbye, failed, echo };
   Type type = Type::states;
   std::size_t host = 0;  ///< number of the host at the other end
   std::vector<std::byte> bytes = {};

@@ -21,8 +21,8 @@ struct alignas(64) RankMemory {
   std::atomic<std::uint64_t> process_space;
   std::atomic<std::int64_t> process;  ///< stored last of the identity; 0: not started
   std::atomic<std::int32_t> rank;
-  /// Reason of a deliberate exit: all is done, an error that all ranks know, or an error that this rank has
-  /// printed.
+  /// Reason of a deliberate exit: all is done, an error that all ranks know, or an error that this rank or
+  /// one of another host has printed.
   enum class Ending : std::uint32_t { no, done, failed_together, failed };
   std::atomic<Ending> ending;
   alignas(64) std::atomic<std::uint64_t> beat;  ///< changed several times per second by the rank's monitor

@@ -20,7 +20,7 @@ class LocalRank {
 
   /// Whether its monitor has shown activity in the last 2 s.
   bool is_alive() const;
-  /// Whether it has printed an error and ends.
+  /// Whether it ends after an error that it, or a rank of another host, has printed.
   bool has_failed() const;
   /// Whether it ends because of an error that all ranks know.
   bool fails_with_others() const;

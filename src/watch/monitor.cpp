@@ -28,12 +28,12 @@ constexpr double states_interval = 1.0;  // s
 constexpr double time_to_connect = 0.3;  // s
 constexpr int peer_status = static_cast<int>(Category::peer);
 
-std::string to_text(const Verdict& verdict) { return json_text(json_of(verdict), -1, true); }
+std::string to_text(const Verdict& verdict) { return json_message(json_of(verdict)); }
 
 /// Nothing if the text is no verdict about some of `ranks` ranks.
 std::optional<Verdict> parse_verdict(const std::string& text, std::size_t ranks) {
   try {
-    const JsonDocument document(text, {});
+    const JsonDocument document(text, {.file = "verdict", .is_message = true});
     Verdict verdict;
     document.read(document.root(), verdict);
     const bool known =
@@ -92,8 +92,12 @@ void Monitor::run() {
     work(std::min(longest_tick, now - last));
     last = now;
   }
+  say_goodbye();
+}
+
+void Monitor::say_goodbye() {
   const std::lock_guard lock(mutex_);
-  send_to_others(HeartbeatMessage::Type::goodbye, {});
+  send_to_others(has_failed() ? HeartbeatMessage::Type::failed : HeartbeatMessage::Type::goodbye, {});
 }
 
 /// Sleeps for a tick, or until a process of this host ends or another host sends something.
@@ -132,7 +136,7 @@ void Monitor::work(double seconds) {
 }
 
 void Monitor::publish() {
-  RankMemory& own = memory_.rank(ranks_.slots[static_cast<std::size_t>(ranks_.local_rank)]);
+  RankMemory& own = own_memory();
   own.beat.fetch_add(1, std::memory_order_relaxed);
   if (options_.device == nullptr) return;
   const DeviceActivity activity = options_.device->activity();
@@ -178,7 +182,7 @@ void Monitor::exchange(double seconds) {
   find_lost_hosts(seconds);
   warn_of_missing_hosts(seconds);
   since_states_ += seconds;
-  if (since_states_ < states_interval) return;
+  if (since_states_ < states_interval && !has_failed()) return;
   since_states_ = 0.0;
   for (std::size_t host = 0; host < ranks_.table.hosts.size(); ++host) {
     if (host != ranks_.host) send_states(host);
@@ -186,7 +190,10 @@ void Monitor::exchange(double seconds) {
 }
 
 /// Sends the states of this host's ranks to the first host; the first host sends a sign of life, its time.
+/// After an error of a rank, says so instead: the connection may end before the launcher ends the other
+/// hosts.
 void Monitor::send_states(std::size_t host) {
+  if (has_failed()) return ranks_.heartbeat->send(host, HeartbeatMessage::Type::failed, {});
   const auto states = std::span(ranks_.table.ranks).subspan(ranks_.first(), locals_.size());
   const double now = steady_seconds();
   ranks_.heartbeat->send(host, HeartbeatMessage::Type::states,
@@ -237,6 +244,9 @@ void Monitor::receive(const HeartbeatMessage& message) {
       break;
     case HeartbeatMessage::Type::goodbye:
       for (RankState& state : states) state.ends_by_itself = true;
+      break;
+    case HeartbeatMessage::Type::failed:  // as if this rank had failed, so that all of its host end
+      own_memory().ending = RankMemory::Ending::failed;
       break;
     case HeartbeatMessage::Type::end: {  // another host has printed the reason
       std::vector<std::size_t> ranks_at_fault(message.bytes.size() / sizeof(std::size_t));
@@ -314,7 +324,8 @@ void Monitor::check_parent(double seconds) {
           .sentence = fmt::format("the process that started this rank ({}) has ended", parent_)});
 }
 
-/// Whether a rank of this host has printed an error and ends. The launcher then kills the others.
+/// Whether a rank has printed an error: one of this host, or one of another host that has said so. The
+/// launcher then kills the others.
 bool Monitor::has_failed() const { return std::ranges::any_of(locals_, &LocalRank::has_failed); }
 
 /// Whether a rank has ended after an error that all ranks know and one of them prints: the launcher kills the

@@ -59,12 +59,17 @@ class Monitor {
   /// Replaces the watched ranks, of the same memory.
   void watch(MonitoredRanks ranks);
   void change(const std::function<void(MonitorOptions&)>& work);
+  /// Announces to other hosts that the ranks of this one end, and whether one of them has printed an error.
+  void say_goodbye();
 
  private:
   void run();
   void pause();
   void work(double seconds);
   RankState& state_of(std::size_t local) { return ranks_.table.ranks[ranks_.first() + local]; }
+  RankMemory& own_memory() const {
+    return memory_.rank(ranks_.slots[static_cast<std::size_t>(ranks_.local_rank)]);
+  }
   bool is_own(std::size_t local) const { return local == static_cast<std::size_t>(ranks_.local_rank); }
   void publish();
   void start_watching();

@@ -184,6 +184,9 @@ void Watch::set_advice(const std::string& advice) {
 void Watch::set_time_to_start(double seconds) {
   if (monitor_) monitor_->change([&](MonitorOptions& options) { options.time_to_start = seconds; });
 }
+void Watch::say_goodbye() {
+  if (monitor_) monitor_->say_goodbye();
+}
 void Watch::set_device(const Device* device) {
   if (monitor_) monitor_->change([&](MonitorOptions& options) { options.device = device; });
 }

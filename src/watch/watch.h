@@ -68,6 +68,8 @@ class Watch {
   const std::string& advice() const { return advice_; }
   /// Time in seconds after which warnings name ranks that have not started; 10 unless it is set.
   void set_time_to_start(double seconds);
+  /// Announces to other hosts that the ranks of this one end, after announce_end because of an error.
+  void say_goodbye();
   /// Watches the progress of `device` until null is set.
   void set_device(const Device* device);
 
@@ -124,6 +126,20 @@ auto Watch::during(Collective kind, Group group, std::uint64_t bytes, const Work
   const InCollective in(*this, kind, group, bytes);
   return work();
 }
+
+/// Time of this rank's own work within a collective, for which it waits again afterwards: reading the samples
+/// that its GPU needs.
+class OwnWork {
+ public:
+  explicit OwnWork(Watch& watch) : watch_(watch), before_(watch.activity()) { watch_.leave({}); }
+  ~OwnWork() { watch_.leave(before_); }
+  OwnWork(const OwnWork&) = delete;
+  OwnWork& operator=(const OwnWork&) = delete;
+
+ private:
+  Watch& watch_;
+  Activity before_;
+};
 
 /// Time within a stage; restores the one before.
 class InStage {

@@ -64,6 +64,10 @@ TEST(Decision, TableOfFacts) {
        {failed(100, 1, "b"), failed(200, 2, "b.cluster"), failed(300, 3, "B")},
        Action::restart_with_fewer_ranks,
        true},
+      {"hosts that are named by addresses",
+       {failed(100, 1, "10.0.0.1"), failed(200, 1, "10.0.0.2"), failed(300, 1, "10.0.0.3")},
+       Action::restart,
+       true},
       {"the same rank on other hosts",
        {failed(100, 1, "a"), failed(200, 1, "b"), failed(300, 1, "a")},
        Action::restart,
@@ -112,6 +116,9 @@ TEST(FewerRanks, LeaveOutAHostOrARank) {
   EXPECT_EQ(without_place({"-np", "1"}, "a"), "0");
   EXPECT_EQ(without_place({"-np", "4", "-H", "a:4"}, "a"), "3");                    // the only host
   EXPECT_EQ(without_place({"-np", "4", "-H", "10.0.0.1:2,10.0.0.2:2"}, "a"), "3");  // not in the list
+  EXPECT_EQ(without_place({"-np", "4", "-H", "10.0.0.1:2,10.0.0.2:2"}, "10.0.0.2"), "2 10.0.0.1:2");
+  EXPECT_EQ(without_place({"--hosts", "a:2,b:2"}, "b"), "2 a:2");  // asked, but without an answer
+  EXPECT_EQ(without_place({"--hosts", "a:2,b:2", "-N", "1"}, "b"), "0");
   EXPECT_EQ(without_place({"-np", "6", "-H", "a:2,b:2,c:2"}, "b.cluster"), "4 a:2 c:2");
   EXPECT_EQ(without_place({"-np", "3", "-H", "a:2,b:8"}, "a"), "3 b:8");
   EXPECT_EQ(without_place({"-np", "6", "-H", "a:x,b:x,c:x"}, "b"), "4 a:0 c:0");  // equal shares

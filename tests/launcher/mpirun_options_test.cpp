@@ -62,6 +62,10 @@ TEST(MpirunOptions, FilesOfHostsHaveTheWordsOfMpirun) {
                    "rank 0=f slot=1\nrank 1 = f slot=0:1\n");
   EXPECT_EQ(list(MpirunOptions({"--hostfile", file})), "a:2 root@b:0 c:3 ::1:1 d:0 e:1 f:2 ");
   EXPECT_NO_THROW(MpirunOptions({"--hostfile", file}).check_hosts());
+  const std::string blanks(300000, ' '), letters(300000, 'x');
+  folder.write("hosts",
+               "# " + letters + "\n/*" + letters + "*/ a slots" + blanks + "=" + blanks + "2 /* open\n");
+  EXPECT_EQ(list(MpirunOptions({"--hostfile", file})), "a:2 ") << "std::regex would end the stack";
   struct Row {
     const char* text;
     const char* message;

@@ -16,7 +16,10 @@ struct Request {
   explicit Request(bool can_save = true)
       : stop(
             {.can_save = can_save, .grace = 5s}, [this](int signal) { sent.push_back(signal); },
-            [this](const std::string& line) { said += line + "\n"; }) {}
+            [this](const std::string& line) {
+              EXPECT_FALSE(sent.empty()) << "nobody may read: " << line;
+              said += line + "\n";
+            }) {}
   void signal(int number, std::chrono::milliseconds when) { stop.on_signal(number, start + when); }
   void run_until(std::chrono::milliseconds end) {
     while (stop.next() && *stop.next() <= start + end) stop.on_time(*stop.next());
@@ -67,6 +70,7 @@ TEST(StopRequest, AfterTheGraceTimeTheRanksAreKilled) {
 TEST(StopRequest, TheSecondInterruptKills) {
   Request request;
   request.signal(SIGINT, 0ms);
+  EXPECT_EQ(request.sent, (Signals{SIGUSR1})) << "at once";
   request.signal(SIGINT, 20ms);  // `timeout` sends it twice
   request.run_until(500ms);
   EXPECT_EQ(request.sent, (Signals{SIGUSR1}));

@@ -88,6 +88,13 @@ TEST_F(StandIns, OptionsInTheEnvironmentReachOtherHosts) {
     expect_holds(out, std::string("-x LOCKSTEP_") + variable + " ");
 }
 
+/// mpirun does not know --hosts. Hosts that a scheduler has given are not asked.
+TEST_F(StandIns, ListsOfHostsAreMpirunsInAJobOfAScheduler) {
+  const Outcome outcome = launch(words("--hosts a:2,b train"), {"SLURM_JOB_ID=77"});
+  expect_holds(outcome.out, " --host a:2,b:* ");
+  EXPECT_FALSE(holds(outcome.out, "--hosts")) << outcome.out;
+}
+
 /// mpirun is silenced: it does not say that there are not enough slots, or a file of hosts cannot be read.
 TEST_F(StandIns, TheStatusIsThatOfLockstepOrOfMpirun) {
   const auto without_reason = [](int status) {
@@ -214,6 +221,24 @@ TEST_F(StandIns, AnMpirunWhoseRanksAreGoneIsKilledUnlessTheyEndedByThemselves) {
     EXPECT_EQ(holds(outcome.err, "mpirun did not notice that the ranks were killed; killed it"), !reported)
         << outcome.err;
   }
+  write_mpirun("sleep 0.1; exec sleep 7");  // its ranks are on other hosts, and not its children
+  const Outcome elsewhere = launch({"-np", "1", "train"}, {"SLURM_JOB_ID=77"});
+  EXPECT_EQ(elsewhere.status, 0) << elsewhere.err;
+}
+
+/// It still boots when it is asked first.
+TEST_F(StandIns, AHostThatAnswersLateGetsItsRanksAndItsNetwork) {
+  folder_.write_script("orted", "");
+  const std::string asked = (folder_ / "asked").string();
+  folder_.write_script("agent",
+                       "[ -e " + asked + " ] || { : >" + asked + "; exit 255; }; shift; exec sh -c \"$*\"");
+  folder_.write_script("lockstep", LOCKSTEP_PROGRAM R"( "$@" | sed 's/"gpus":[0-9]*/"gpus":8/')");
+  const Outcome outcome = launch(words("--max-restarts 1 --interface lo --hosts elsewhere train"),
+                                 {"OMPI_MCA_plm_rsh_agent=" + (folder_ / "agent").string()});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  expect_holds(outcome.err, "failed: host elsewhere cannot be reached; starting again");
+  expect_holds(outcome.out, " -x OMPI_MCA_oob_tcp_if_include ");
+  expect_holds(outcome.out, " --host elsewhere:8 -np 8 ");
 }
 
 TEST_F(StandIns, ARestartContinuesFromTheNewestCheckpoint) {
@@ -330,8 +355,11 @@ TEST_F(StandIns, SignalsStopTheRanksWithStatus75) {
                                "lockstep: stopped by SIG" + signal + " at step 7; resume with: " +
                                (folder_ / "lockstep-run").string() + " -np 2 --max-restarts 3 train\n");
   }
-  write_mpirun_that_sends("USR2", "trap 'exit 7' USR2");
-  EXPECT_EQ(launch({"-np", "2", "train"}).status, 7);  // ranks would continue
+  // Ranks would continue. The signal is held back until they can handle it.
+  folder_.write_script("mpirun", R"(kill -USR2 $(sed -n 's/^PPid:\t//p' /proc/$PPID/status)
+sleep 0.3; trap 'exit 7' USR2; echo "lockstep-${LOCKSTEP_LAUNCHER#3:} {\"step\":0}" >&2
+while :; do sleep 0.01; done)");
+  EXPECT_EQ(launch({"-np", "2", "train"}).status, 7);
 }
 
 /// The ranks are asked to stop by SIGUSR1 all the same.
@@ -348,7 +376,10 @@ TEST_F(StandIns, RanksThatDoNotStopAreKilled) {
   const Outcome outcome = launch(words("-np 2 --grace 0 train"));
   EXPECT_EQ(outcome.status, 128 + 15);
   expect_holds(outcome.err, "the ranks did not stop within 0 s; ending them");
-  EXPECT_EQ(launch({"-np", "2", "eval"}).status, 128 + 15);  // has no checkpoints to write
+  EXPECT_EQ(launch({"-np", "2", "eval"}).status, 128 + 15);             // has no checkpoints to write
+  folder_.write_script("lockstep", "kill -TERM $PPID; exec sleep 60");  // while hosts are asked
+  EXPECT_EQ(launch(words("--hosts elsewhere:2 eval")).status, 128 + 15);
+  EXPECT_EQ(launch(words("--hosts elsewhere:2 train")).status, 75);
 }
 
 /// The warning about stdout has no reader either.
@@ -372,6 +403,12 @@ TEST_F(StandIns, ReportAFullDisk) {
   EXPECT_EQ(outcome.err,
             "lockstep-run: warning: stdout: No space left on device; the run continues without it\n");
   EXPECT_EQ(outcome.status, 4);
+  folder_.write_script("mpirun", "head -c 5000000 /dev/zero");
+  const Outcome limited = run({"bash", "-c",
+                               "ulimit -f 4096; exec '" + (folder_ / "lockstep-run").string() +
+                                   "' -np 2 train >'" + (folder_ / "log").string() + "'"});
+  EXPECT_EQ(limited.err, "lockstep-run: warning: stdout: File too large; the run continues without it\n");
+  EXPECT_EQ(limited.status, 4);
 }
 
 /// The second start fails like the first one. The steps of both are lost, and the run can begin again in its

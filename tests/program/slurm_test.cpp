@@ -134,10 +134,12 @@ TEST_P(SlurmJob, ContinuesAfterRequeue) {
   EXPECT_TRUE(options_of(start({"--resume=r"})).ends_with("[train] [--run-dir] [r] [--resume] [r]"));
   EXPECT_TRUE(options_of(start({"--run-dir", "none"})).ends_with("[train] [--run-dir] [none]"));
   EXPECT_EQ(count(start({"--run-dir=none"}, {"END=75"}).out, "requeue"), 0);
-  // Another run is read by the first start only.
+  // Another run is read until this one has a checkpoint.
   const Words options = {"--resume", "r", "--run-dir", "s"};
   EXPECT_TRUE(options_of(start(options)).ends_with("[train] [--run-dir] [s] [--resume] [r]"));
   fs::create_directories(folder_ / "s/checkpoints");
+  EXPECT_TRUE(options_of(start(options)).ends_with("[train] [--run-dir] [s] [--resume] [r]"));
+  fs::create_directories(folder_ / "s/checkpoints/step-00000001");
   EXPECT_TRUE(options_of(start(options)).ends_with("[train] [--run-dir] [s] [--resume] [s]"));
 }
 

@@ -56,32 +56,40 @@ TEST(Stop, ASignalToOneRankOrToMpirunEndsAll) {
   }
 }
 
-/// The reader of the output has stopped, as in `lockstep train | less`: the run waits in a write to a full
-/// pipe.
-TEST(Stop, ARunWhoseOutputNobodyReadsStops) {
-  Started run(on_ranks(0, LOCKSTEP_PROGRAM, endless));
+/// Sends SIGTERM to a run whose reader has stopped, as in `lockstep train | less`: the run waits for room in
+/// a full pipe. Nothing is read before its end.
+Outcome stopped_while_nobody_reads(const Words& command) {
+  Started run(command);
   run.await_line("epoch 1/");
   const int pipe = open(("/proc/" + std::to_string(run.process()) + "/fd/1").c_str(), O_WRONLY | O_CLOEXEC);
-  ASSERT_GE(pipe, 0);
+  EXPECT_GE(pipe, 0);
   pollfd room{.fd = pipe, .events = POLLOUT, .revents = 0};
   int bytes = 0;
   for (int looks = 0; looks < 100; ++looks) {  // until a line has to wait: a full pipe may have room for one
     usleep(10'000);
     const int before = std::exchange(bytes, 0);
-    ASSERT_EQ(ioctl(pipe, FIONREAD, &bytes), 0);
+    EXPECT_EQ(ioctl(pipe, FIONREAD, &bytes), 0);
     if (bytes != before || poll(&room, 1, 0) > 0) looks = 0;
   }
   kill(run.process(), SIGTERM);
   siginfo_t ended{};
-  for (int look = 0; look < 6000 && ended.si_pid == 0; ++look) {  // nothing is read before the end
+  for (int look = 0; look < 6000 && ended.si_pid == 0; ++look) {
     usleep(10'000);
     waitid(P_PID, static_cast<id_t>(run.process()), &ended, WEXITED | WNOHANG | WNOWAIT);
   }
   EXPECT_EQ(ended.si_pid, run.process()) << "it has not ended within a minute";
   close(pipe);
-  const Outcome outcome = run.wait();
-  expect_stopped(outcome, "SIGTERM");
-  expect_holds(outcome.err, "stdout: nobody reads it");
+  return run.wait();
+}
+
+TEST(Stop, ARunWhoseOutputNobodyReadsStops) {
+  const Outcome alone = stopped_while_nobody_reads(Words{LOCKSTEP_PROGRAM} + endless);
+  expect_stopped(alone, "SIGTERM");
+  expect_holds(alone.err, "stdout: nobody reads it");
+  const Words launched = words("{} -np 2", LOCKSTEP_RUN) + endless;
+  expect_stopped(stopped_while_nobody_reads(launched), "SIGTERM");
+  const Words both_streams = {"sh", "-c", "exec \"$@\" 2>&1", "sh"};  // as `lockstep-run ... 2>&1 | less`
+  EXPECT_EQ(stopped_while_nobody_reads(both_streams + launched).status, 75);
 }
 
 TEST(Stop, ARequestForACheckpointIsAnsweredWhereNoneIsKept) {

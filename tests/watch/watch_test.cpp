@@ -90,5 +90,17 @@ TEST(WatchTest, OtherHostsAreNamedAfterAnOwnRankThatWasLate) {
   expect_warnings_and_end(4, own_rank(3), other_hosts);
 }
 
+TEST(WatchTest, OwnWorkWithinACollectiveIsNotWaiting) {
+  Watch watch;
+  const InCollective in(watch, Collective::device, Group::alone);
+  EXPECT_TRUE(watch.activity().waits);
+  {
+    const OwnWork reading(watch);
+    EXPECT_FALSE(watch.activity().waits);
+  }
+  EXPECT_TRUE(watch.activity().waits);
+  EXPECT_EQ(watch.activity().call.kind, Collective::device);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -66,7 +66,7 @@ HostFacts this_host(const HostRequest& request) {
 
 template <class Facts>
 void answer(const char* word, const Facts& facts) {
-  print(word + json_text(json_of(facts), -1, true) + "\n");
+  print(word + json_message(json_of(facts)) + "\n");
   flush_output();
 }
 
@@ -104,7 +104,8 @@ DataFacts open_data_of(std::span<char* const> command) {
 int run_preflight(std::span<char* const> words) {
   if (words.empty()) throw Error(Category::usage, std::string(preflight_flag) + " needs a request");
   HostRequest request;
-  const JsonDocument document(words[0], {.file = preflight_flag, .category = Category::usage});
+  const JsonDocument document(words[0],
+                              {.file = preflight_flag, .category = Category::usage, .is_message = true});
   document.read(document.root(), request);
   answer(host_facts_word, this_host(request));
   const auto command = words.subspan(1);

@@ -81,6 +81,15 @@ Place place_of(const JsonValue& root, const JsonValue& target) {
   return place;
 }
 
+/// Replaces texts that are not UTF-8 by lists of their bytes.
+void list_bytes(JsonValue& json) {
+  if (json.is_string()) {
+    json = json_of_bytes(json.get<std::string>());
+  } else if (json.is_structured()) {
+    for (JsonValue& item : json) list_bytes(item);
+  }
+}
+
 }  // namespace
 
 /// Builds the document from the parser's events.
@@ -213,6 +222,7 @@ std::uint64_t JsonDocument::whole_number(const JsonValue& value, std::uint64_t m
 }
 
 void JsonDocument::read(const JsonValue& value, std::string& text) const {
+  if (source_.is_message && value.is_array()) return read_bytes(value, text);
   if (!value.is_string()) refuse(value, "must be a text");
   text = value.get_ref<const std::string&>();
 }
@@ -239,6 +249,11 @@ void JsonDocument::read_bytes(const JsonValue& value, std::string& bytes) const 
   std::vector<unsigned char> list;
   read(value, list);
   bytes.assign(list.begin(), list.end());
+}
+
+std::string json_message(JsonValue json) {
+  list_bytes(json);
+  return json.dump(-1, ' ', true);
 }
 
 JsonValue json_of_bytes(const std::string& bytes) {

@@ -26,6 +26,7 @@ struct JsonSource {
   Category category = Category::data;
   std::size_t first_byte =
       0;  ///< position of a text inside a binary file, named instead of lines; 0: whole file
+  bool is_message = false;  ///< written by json_message, so that a text may be a list of bytes
 };
 
 /// Struct whose members `visit` describes.
@@ -93,9 +94,11 @@ class JsonDocument {
 };
 
 /// JSON on one line, or with `indent` columns for each level. Bytes that are not UTF-8 are replaced.
-inline std::string json_text(const JsonValue& json, int indent = -1, bool ascii = false) {
-  return json.dump(indent, ' ', ascii, JsonValue::error_handler_t::replace);
+inline std::string json_text(const JsonValue& json, int indent = -1) {
+  return json.dump(indent, ' ', false, JsonValue::error_handler_t::replace);
 }
+/// JSON in ASCII, on one line, for another process of lockstep. Texts are written as by json_of_bytes.
+std::string json_message(JsonValue json);
 
 /// Text, or a list of bytes if they are not UTF-8, as file names may not be.
 JsonValue json_of_bytes(const std::string& bytes);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <type_traits>
+#include <utility>
 
 #include "core/json/json.h"
 #include "core/json/members.h"
@@ -38,12 +39,12 @@ std::string report_text(const LauncherReport& report) {
   visit(report, [&](const auto& member, const Field& field) {
     if (member) json[field.name] = json_of(*member);
   });
-  return json_text(json, -1, true);
+  return json_message(std::move(json));
 }
 
 std::optional<LauncherReport> parse_report(std::string_view text) {
   try {
-    const JsonDocument document(text, {.file = "report"});
+    const JsonDocument document(text, {.file = "report", .is_message = true});
     const JsonValue& json = document.root();
     document.check_object(json);
     LauncherReport report;

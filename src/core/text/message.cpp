@@ -18,15 +18,17 @@ std::atomic<bool> gives_up = false;
 }  // namespace
 
 /// A pipe or terminal that is writable takes 4096 bytes without blocking.
-bool wait_for_reader(std::FILE* stream) {
+bool wait_for_reader(int descriptor) {
   constexpr int milliseconds = 100, looks = 30;
   for (int look = 0; look < looks;) {
-    pollfd events{.fd = fileno(stream), .events = POLLOUT, .revents = 0};
-    if (events.fd < 0 || poll(&events, 1, milliseconds) > 0) return true;
+    pollfd events{.fd = descriptor, .events = POLLOUT, .revents = 0};
+    if (descriptor < 0 || poll(&events, 1, milliseconds) > 0) return true;
     if (gives_up.load()) ++look;
   }
   return false;
 }
+
+bool wait_for_reader(std::FILE* stream) { return wait_for_reader(fileno(stream)); }
 
 void give_up_blocked_output() noexcept { gives_up = true; }
 

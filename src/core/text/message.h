@@ -17,8 +17,10 @@ namespace lockstep {
 /// empty. Ignores errors.
 void print_message(std::string_view text);
 
-/// Waits until `stream` can take a line, with nothing of it buffered. Returns false if that takes 3 s after
+/// Waits until a descriptor can take 4096 bytes without blocking. Returns false if that takes 3 s after
 /// give_up_blocked_output: what reads it, such as a pager, may never do so.
+bool wait_for_reader(int descriptor);
+/// Same for a stream of which nothing is buffered.
 bool wait_for_reader(std::FILE* stream);
 
 /// Lets a run that has been asked to stop do so although nobody reads its output. Safe in signal handlers.

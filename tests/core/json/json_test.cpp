@@ -62,6 +62,17 @@ TEST(Json, DescribedStructsAreWrittenAndRead) {
   EXPECT_EQ(read(text), outer);
 }
 
+TEST(Json, MessagesKeepTextsThatAreNotUtf8) {
+  const Inner inner{.text = "caf\xe9\n", .numbers = {7}};
+  const std::string message = json_message(json_of(inner));
+  EXPECT_EQ(message, R"({"text":[99,97,102,233,10],"numbers":[7]})");
+  const JsonDocument document(message, {.file = "f", .is_message = true});
+  Inner found;
+  document.read(document.root(), found);
+  EXPECT_EQ(found, inner);
+  EXPECT_EQ(json_message(JsonValue("\u00fc")), R"("\u00fc")");
+}
+
 struct Measure {
   double number = 0.0;
   bool choice = false;
