@@ -43,15 +43,16 @@ function(lockstep_find_cuda missing)
 endfunction()
 
 set(backend_layers device comm data gradient ops optim train)
-# lockstep_glob_backend(<result> <pattern>): sources of all layers whose paths match a regular expression.
+# lockstep_glob_backend(<result> <pattern>): sources of all layers whose paths in this tree match a regular expression.
 function(lockstep_glob_backend result pattern)
   set(all)
   foreach(layer ${backend_layers})
-    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/*.cpp
-         ${PROJECT_SOURCE_DIR}/src/${layer}/*.cu)
+    file(GLOB_RECURSE found RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
+         ${PROJECT_SOURCE_DIR}/src/${layer}/*.cpp ${PROJECT_SOURCE_DIR}/src/${layer}/*.cu)
     list(APPEND all ${found})
   endforeach()
   list(FILTER all INCLUDE REGEX "${pattern}")
+  list(TRANSFORM all PREPEND ${PROJECT_SOURCE_DIR}/)
   set(${result} ${all} PARENT_SCOPE)
 endfunction()
 

@@ -1,4 +1,5 @@
 # Installs the library for other programs: headers, the archive, and files for CMake and pkg-config.
+include(CheckSymbolExists)
 include(CMakePackageConfigHelpers)
 set(package_folder lib/cmake/lockstep)
 if(lockstep_backend STREQUAL "lockstep_cuda")
@@ -27,5 +28,14 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/lockstepConfigVersi
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/lockstepConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/lockstepConfigVersion.cmake DESTINATION ${package_folder})
 
+set(CMAKE_REQUIRED_LIBRARIES MPI::MPI_C)
+set(CMAKE_REQUIRED_QUIET ON)
+check_symbol_exists(MPICH_VERSION mpi.h lockstep_is_mpich)
+unset(CMAKE_REQUIRED_LIBRARIES)
+unset(CMAKE_REQUIRED_QUIET)
+set(lockstep_mpi_package ompi-c)
+if(lockstep_is_mpich)
+  set(lockstep_mpi_package mpich)
+endif()
 configure_file(cmake/lockstep.pc.in lockstep.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/lockstep.pc DESTINATION lib/pkgconfig)

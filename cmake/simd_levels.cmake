@@ -4,8 +4,9 @@
 # and targets with lockstep_level_definitions, see which levels there are (src/ops/cpu/kernels/table.h).
 # lockstep_kernels has the objects.
 function(lockstep_add_simd_levels target)
-  file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/ops/cpu/*.cpp)
+  file(GLOB_RECURSE kernels RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS src/ops/cpu/*.cpp)
   list(FILTER kernels INCLUDE REGEX "/kernels/")
+  list(TRANSFORM kernels PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   if(NOT kernels)
     return()
   endif()

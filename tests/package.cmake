@@ -45,10 +45,17 @@ export PKG_CONFIG_PATH=${prefix}/lib/pkgconfig
 ./by_pkg_config 0\n")
 run(sh compile.sh)
 
-# add_subdirectory: configured only, which finds each library that is linked
+# add_subdirectory: configured only, which finds each library that is linked. Folders above the tree have names of
+# folders in it.
+file(MAKE_DIRECTORY ${folder}/src/cuda)
+file(CREATE_LINK ${ROOT} ${folder}/src/cuda/kernels SYMBOLIC)
 file(WRITE ${folder}/part/CMakeLists.txt "cmake_minimum_required(VERSION 3.22)
 project(consumer LANGUAGES C CXX)
-add_subdirectory(${ROOT} lockstep)
+add_subdirectory(../src/cuda/kernels lockstep)
+get_target_property(sources lockstep_objects SOURCES)
+if(NOT sources MATCHES src/core/json/json.cpp)
+  message(FATAL_ERROR \"lockstep_objects has no sources\")
+endif()
 add_executable(program ../examples/train_lenet.cpp)
 target_link_libraries(program PRIVATE lockstep::lockstep)\n")
 configure(part build-part -D LOCKSTEP_CUDA=OFF)

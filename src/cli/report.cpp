@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "core/files/atomic_file.h"
 #include "core/files/file_system.h"
 #include "core/text/printable.h"
+#include "lockstep/error.h"
 #include "run/report/csv.h"
 #include "run/report/html_report.h"
 #include "run/run_folder.h"
@@ -110,8 +112,14 @@ int report(const ReportOptions& options) {
   const RunFolder folder(options.directory);
   const RunRecord record = read_run_record(folder);
   if (options.csv != to_stdout) check_output(options.csv, OutputKind::record, {}, "csv");
-  if (!is_same_file(options.output, folder.report()))  // else the page is written again
-    check_output(options.output, OutputKind::page, {}, "output");
+  check_output(options.output, OutputKind::page, {}, "output", folder.path());
+  const auto normal = [](const std::string& file) {
+    return std::filesystem::absolute(file).lexically_normal();
+  };
+  const bool writes_both = !options.csv.empty() && !options.output.empty();
+  if (writes_both && normal(options.csv) == normal(options.output)) {
+    throw Error(Category::usage, options.output + " is the file of --csv: name another file", "output");
+  }
   const std::vector<std::string> written = write_files(folder, record, options);
   if (options.csv == to_stdout) return 0;
   print_epochs(record);

@@ -31,8 +31,9 @@ void add_tables(const std::filesystem::path& place, const std::string& option,
   }
 }
 
-/// Run directory of which `file` is one of the files that runs write; empty: it is none.
-std::filesystem::path owner_of(const std::filesystem::path& file) {
+/// Whether `file` is a file that runs write to their run directories, but not the one of this kind of `own`.
+/// A folder is a run directory if it is `own` or holds a run.
+bool is_of_run(const std::filesystem::path& file, OutputKind kind, const std::filesystem::path& own) {
   constexpr int levels = 3;  // RUN/checkpoints/NAME/model.safetensors
   const std::filesystem::path path = std::filesystem::absolute(file).lexically_normal();
   std::filesystem::path folder = path;
@@ -41,9 +42,12 @@ std::filesystem::path owner_of(const std::filesystem::path& file) {
     const RunFolder run(folder);
     FileStatus status;
     const auto has = [&](const auto& name) { return files().stat(name, status) == 0; };
-    if ((has(run.metrics()) || has(run.environment())) && run.knows(path)) return folder;
+    const bool is_own = is_same_file(folder, own);
+    if (!is_own && !has(run.metrics()) && !has(run.environment())) continue;
+    if (run.knows(path))
+      return !is_own || path != (kind == OutputKind::page ? run.report() : run.final_model());
   }
-  return {};
+  return false;
 }
 
 bool holds_model(const std::filesystem::path& file) {
@@ -102,13 +106,12 @@ void check_output(const std::filesystem::path& output, OutputKind kind,
                   const std::vector<SourceFile>& sources, const std::string& option,
                   const std::filesystem::path& own) {
   check_not_source(output, sources, option);
-  if (output.empty() || file_kind(output) != FileKind::file) return;
-  const std::filesystem::path run = owner_of(output);
-  const bool is_own = is_same_file(run, own) && is_same_file(output, RunFolder(run).final_model());
-  if (!run.empty() && !is_own) {
+  if (output.empty()) return;
+  if (is_of_run(output, kind, own)) {
     throw Error(Category::usage, fmt::format("{} is a file of the run: name another file", output.string()),
                 option);
   }
+  if (file_kind(output) != FileKind::file) return;
   constexpr std::size_t enough = 1024;  // for content_kind
   const std::string begin = read_text(output, enough);
   if (begin.find_first_not_of(" \r\n\t") == std::string::npos) return;

@@ -23,9 +23,9 @@ void check_not_source(const std::filesystem::path& output, const std::vector<Sou
 /// file of a report, or the CSV file of eval --predictions.
 enum class OutputKind { model, onnx, page, record, predictions };
 
-/// Throws Error(usage), about `option` unless that is empty, if `output`, a file that is to be written,
-/// exists and may not be replaced: it is one of `sources`; it is a file of a run, but not of the run
-/// directory `own`; or it is neither empty nor of this kind. Throws as file_kind and read_text, too.
+/// Throws Error(usage), about `option` unless that is empty, if `output`, a file that is to be written, is
+/// one of `sources`; is a file that runs write, but not the final model or the page, by `kind`, of the run
+/// directory `own`; or exists and is neither empty nor of this kind. Throws as file_kind and read_text, too.
 void check_output(const std::filesystem::path& output, OutputKind kind,
                   const std::vector<SourceFile>& sources, const std::string& option = {},
                   const std::filesystem::path& own = {});

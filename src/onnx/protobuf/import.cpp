@@ -34,12 +34,24 @@ constexpr std::size_t max_rank = 16;
 
 bool is_near(double a, double b) { return std::abs(a - b) <= 1e-5 * std::abs(b); }
 
-/// The decimal number that a model's float stands for: 1e-5, not 9.99999974737875163555e-06.
-double decimal(double value) {
-  const std::string text = fmt::format("{:.6g}", value);
+double parse_decimal(const std::string& text) {
   double number = 0.0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
+}
+
+/// The shortest decimal number that is stored as this float: 1e-5, not 9.99999974737875163555e-06.
+double decimal(float stored) { return parse_decimal(fmt::format("{}", stored)); }
+
+/// The shortest decimal momentum for which ONNX models store `kept`, 1 - momentum.
+double momentum_of(float kept) {
+  constexpr int most_digits = 17;  // of a double
+  double momentum = 0.0;
+  for (int digits = 1; digits <= most_digits; ++digits) {
+    momentum = parse_decimal(fmt::format("{:.{}g}", 1.0 - static_cast<double>(kept), digits));
+    if (static_cast<float>(1.0 - momentum) == kept) break;
+  }
+  return momentum;
 }
 
 /// Axes of a tensor with `rank` dimensions, ascending; those below 0 are counted from the end.
@@ -140,7 +152,12 @@ class GraphReader {
     }
     tensors_.insert_or_assign(input->name(), LayerOutput{0, rank == 2});
     if (!options_.input) {
-      return {static_cast<int>(extents[0]), static_cast<int>(extents[1]), static_cast<int>(extents[2])};
+      const Shape shape{static_cast<int>(extents[0]), static_cast<int>(extents[1]),
+                        static_cast<int>(extents[2])};
+      if (1.0 * shape.channels * shape.height * shape.width > static_cast<double>(max_values)) {
+        refuse(fmt::format("input {} has too many values", in_quotes(input->name())));
+      }
+      return shape;
     }
     if (rank == 2 && (options_.input->height != 1 || options_.input->width != 1)) {
       throw Error(Category::usage, fmt::format("{} takes tables, not images: give Cx1x1", file_), "input");
@@ -357,7 +374,7 @@ class GraphReader {
   GraphTensor batch_normalization(const OnnxNode& node) {
     const LayerOutput x = node.layer_output();
     const BatchNorm2d options{.eps = decimal(node.real("epsilon", 1e-5F)),
-                              .momentum = decimal(1.0 - decimal(node.real("momentum", 0.9F)))};
+                              .momentum = momentum_of(node.real("momentum", 0.9F))};
     ImportedLayer layer{options, {x.layer}, layer_name(node.constant(1), ".weight")};
     if (layer.name.empty()) layer.name = layer_name(node.constant(3), ".running_mean");
     for (std::size_t i = 1; i <= 4; ++i) {
@@ -537,7 +554,8 @@ class GraphReader {
 
   GraphTensor dropout(const OnnxNode& node) {
     const LayerOutput x = node.layer_output();
-    return layer(node, Dropout{decimal(node.number_or_attribute("ratio", 1, 0.5F))}, {x});
+    const auto ratio = static_cast<float>(node.number_or_attribute("ratio", 1, 0.5F));
+    return layer(node, Dropout{decimal(ratio)}, {x});
   }
   GraphTensor softmax(const OnnxNode& node) {
     const std::int64_t axis = node.integer("axis", -1);

@@ -66,8 +66,9 @@ std::size_t TensorReader::count_values(const onnx::TensorProto& tensor) const {
     if (extent < 0 || extent > static_cast<std::int64_t>(max_tensor_values)) {
       refuse(tensor, fmt::format("a dimension is {}", extent));
     }
-    count *= static_cast<std::uint64_t>(extent);
-    if (count > max_tensor_values) refuse(tensor, "has too many values");
+    const auto factor = static_cast<std::uint64_t>(extent);
+    if (factor != 0 && count > max_tensor_values / factor) refuse(tensor, "has too many values");
+    count *= factor;
   }
   return static_cast<std::size_t>(count);
 }

@@ -61,6 +61,9 @@ void set_integers(onnx::ModelProto& model, const std::string& of, const std::str
 onnx::TensorProto& tensor(onnx::ModelProto& model, int number) {
   return *model.mutable_graph()->mutable_initializer(number);
 }
+onnx::TensorShapeProto& input_shape(onnx::ModelProto& model) {
+  return *model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+}
 void keep_elsewhere(onnx::ModelProto& model, const std::string& location, const std::string& offset) {
   onnx::TensorProto& weights = tensor(model, 0);
   weights.clear_raw_data();
@@ -253,6 +256,14 @@ TEST(OnnxImport, RefusesDamagedModels) {
          for (int i = 0; i < 3; ++i) tensor(m, 0).set_dims(i, 1LL << 30);
        },
        {"tensor 'c.weight': has too many values"}},
+      {[](auto& m) {
+         for (int i = 0; i < 4; ++i) tensor(m, 0).set_dims(i, 1LL << 32);
+       },
+       {"tensor 'c.weight': has too many values"}},
+      {[](auto& m) {
+         for (int i = 1; i < 4; ++i) input_shape(m).mutable_dim(i)->set_dim_value(1 << 28);
+       },
+       {"m.onnx: input 'input' has too many values"}},
       {[](auto& m) { keep_elsewhere(m, "none.data", "0"); }, {"none.data"}},
       {[](auto& m) { keep_elsewhere(m, "../m.data", "0"); },
        {"tensor 'c.weight': its values are in '../m.data', which is not the name of a file"}},
@@ -294,9 +305,7 @@ TEST(OnnxImport, FilesThatAreNoModelsAreRefused) {
 
 TEST(OnnxImport, TakesTheSizeOfSamplesFromOptions) {
   onnx::ModelProto model = small_model();
-  onnx::TensorShapeProto& shape =
-      *model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
-  for (const int i : {2, 3}) shape.mutable_dim(i)->set_dim_param("size");
+  for (const int i : {2, 3}) input_shape(model).mutable_dim(i)->set_dim_param("size");
   expect_error(Category::data, {"input 'input' has no fixed size: give the size of the samples with --input"},
                [&] { import_model(model); });
   EXPECT_EQ(import_model(model, {.input = Shape{3, 16, 9}}).network->input_shape(), (Shape{3, 16, 9}));

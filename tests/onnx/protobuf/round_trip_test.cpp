@@ -169,6 +169,17 @@ TEST(RoundTrip, KeepsGroupNormOfOneChannel) {
   RoundTrip(network).expect_same(network);
 }
 
+/// The model has them as floats, and of the momentum the difference from 1.
+TEST(RoundTrip, KeepsOptionsOfNormalization) {
+  for (const auto& [eps, momentum] : {std::pair(1e-5, 0.1), std::pair(1.2345678e-5, 0.123456),
+                                      std::pair(0.002, 1e-7), std::pair(1.0, 1.0)}) {
+    Network network({2, 4, 4});
+    const Value x = batch_norm2d(network.input(), {.eps = eps, .momentum = momentum});
+    network.output(linear(flatten(group_norm(x, {.groups = 1, .eps = eps})), 2));
+    RoundTrip(network).expect_same(network);
+  }
+}
+
 /// Padding counts, but not the pixels after it that the last window of ceil_mode reaches.
 TEST(RoundTrip, KeepsAveragesWithPaddingAndCeilMode) {
   for (const Shape& input : {Shape{2, 6, 7}, Shape{2, 7, 6}, Shape{1, 8, 8}}) {
