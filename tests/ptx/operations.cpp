@@ -216,6 +216,8 @@ Table make_table() {
     return std::isnan(a) ? 0.0 : std::clamp(a, -2147483648.0, 2147483647.0);
   });
   put<S32>(table, "div.s32", [](S32 a, S32 b) { return b == -1 ? 0 - S64{a} : divide(S64{a}, S64{b}); });
+  put<S64>(table, "div.s64",
+           [](S64 a, S64 b) { return b == -1 ? static_cast<S64>(0 - U64(a)) : divide(a, b); });
   put<U32, U64>(table, "mul.wide.u32", [](U32 a, U32 b) { return U64{a} * b; });
   put<S32, S64>(table, "mul.wide.s32", [](S32 a, S32 b) { return S64{a} * b; });
   put<Word>(table, "cvta.to.global.u64", [](Word a) { return a; });
