@@ -31,8 +31,8 @@ void add_tables(const std::filesystem::path& place, const std::string& option,
   }
 }
 
-/// Whether `file` is a file that runs write to their run directories, but not the one of this kind of `own`.
-/// A folder is a run directory if it is `own` or holds a run.
+/// Whether runs write a file of this name to the run directory in which `file` lies. A folder is a run
+/// directory if it is `own` or holds a run. Of `own`, the page or the final model, by `kind`, does not count.
 bool is_of_run(const std::filesystem::path& file, OutputKind kind, const std::filesystem::path& own) {
   constexpr int levels = 3;  // RUN/checkpoints/NAME/model.safetensors
   const std::filesystem::path path = std::filesystem::absolute(file).lexically_normal();

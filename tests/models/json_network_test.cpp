@@ -272,7 +272,8 @@ const std::vector<Mistake> mistakes = {
      {":3: relu: unknown input 'a'"}},
     {{"{\"name\": \"" + std::string(60, 'g') + "\", \"layers\": [\n{\"op\": \"relu\", \"name\": \"" +
       std::string(40, 'r') + "\"}]}"},
-     {":3: relu 'rrr", "': its name and those of its groups, 'ggg", "rrr...', have more than 100 bytes"}},
+     {":3: relu 'rrr", "': its full name, with the names of its groups, is longer than 100 bytes: ggg",
+      "rrr..."}},
     {{R"({"repeat": 4000, "layers": [{"repeat": 4000, "layers": [{"op": "relu"}]}]})"},
      {":2: relu: more than 4096 layers"}}};
 INSTANTIATE_TEST_SUITE_P(JsonNetwork, Mistakes, ::testing::ValuesIn(mistakes));

@@ -197,58 +197,39 @@ TEST(RecordFaults, TheRunContinuesAndSaysWhatFailed) {
       });
 }
 
-/// Disk that is full for some writes after a first step, of which one writes a part.
-TEST(RecordFaults, LinesWaitInMemoryWhileTheDiskIsFull) {
-  const auto lines_after = [](bool full) {
-    TestFiles disk;
-    bool fails = false;
-    disk.fail([&](const FileCall& call) { return fails && call.name == "write" ? ENOSPC : 0; });
-    const ScopedFiles replaced(disk);
-    folder.create("", "{}");
-    Recorder recorder;
-    recorder.add(std::make_unique<MetricsSink>(folder.metrics(), 1));
-    for (std::uint64_t step = 1; step <= 9; ++step) {
-      fails = full && step >= 3 && step <= 6;
+/// The record of a run of 9 steps whose disk is full at steps `first` to `last`. The run returns from step 5
+/// to step 2, and from step 8 to step 6, if it `goes_back`.
+std::string record_of_run(std::uint64_t first, std::uint64_t last, bool goes_back) {
+  TestFiles disk;
+  bool fails = false;
+  disk.fail([&](const FileCall& call) { return fails && call.name == "write" ? ENOSPC : 0; });
+  const ScopedFiles replaced(disk);
+  folder.create("", "{}");
+  Recorder recorder;
+  recorder.add(std::make_unique<MetricsSink>(folder.metrics(), 1));
+  for (std::uint64_t step = 1; step <= 9; ++step) {
+    fails = step >= first && step <= last;
+    if (goes_back && (step == 5 || step == 8)) {
+      recorder.on_event(NotFiniteReport{
+          .step = step, .loss = INFINITY, .handling = OnNan::rollback, .back_to_step = step == 5 ? 2U : 6U});
+    } else {
       recorder.on_event(StepReport{.step = step, .samples = 2, .loss = 0.5});
-      recorder.flush();
     }
-    recorder.on_event(EndReport{.digest = "xxh3:0"});
-    recorder.rethrow();
-    return read_text(folder.metrics(), 10000);
-  };
-  EXPECT_EQ(lines_after(true), lines_after(false));
+    recorder.flush();
+  }
+  recorder.on_event(EndReport{.digest = "xxh3:0"});
+  recorder.rethrow();
+  EXPECT_EQ(read_run_record(folder).steps.size(), goes_back ? 4U : 9U);  // 1, 2, 6 and 9
+  return read_text(folder.metrics(), 10000);
 }
 
-/// The run returns from step 5 to step 2, and from step 8 to step 6. The disk is full at steps `first` to
-/// `last`.
+TEST(RecordFaults, LinesWaitInMemoryWhileTheDiskIsFull) {
+  EXPECT_EQ(record_of_run(3, 6, false), record_of_run(1, 0, false));
+}
+
 TEST(RecordFaults, CutsOfReturnsToACheckpointWaitWhileTheDiskIsFull) {
-  const auto lines_after = [](std::uint64_t first, std::uint64_t last) {
-    TestFiles disk;
-    bool fails = false;
-    disk.fail([&](const FileCall& call) { return fails && call.name == "write" ? ENOSPC : 0; });
-    const ScopedFiles replaced(disk);
-    folder.create("", "{}");
-    Recorder recorder;
-    recorder.add(std::make_unique<MetricsSink>(folder.metrics(), 1));
-    for (std::uint64_t step = 1; step <= 9; ++step) {
-      fails = step >= first && step <= last;
-      if (step == 5 || step == 8) {
-        recorder.on_event(NotFiniteReport{.step = step,
-                                          .loss = INFINITY,
-                                          .handling = OnNan::rollback,
-                                          .back_to_step = step == 5 ? 2U : 6U});
-      } else {
-        recorder.on_event(StepReport{.step = step, .samples = 2, .loss = 0.5});
-      }
-      recorder.flush();
-    }
-    recorder.on_event(EndReport{.digest = "xxh3:0"});
-    recorder.rethrow();
-    EXPECT_EQ(read_run_record(folder).steps.size(), 4U) << "steps 1, 2, 6 and 9";
-    return read_text(folder.metrics(), 10000);
-  };
   for (const auto& [first, last] : {std::pair(5U, 5U), {3U, 6U}, {3U, 8U}, {8U, 8U}}) {
-    EXPECT_EQ(lines_after(first, last), lines_after(1, 0)) << first << " to " << last;
+    EXPECT_EQ(record_of_run(first, last, true), record_of_run(1, 0, true)) << first << " to " << last;
   }
 }
 

@@ -109,8 +109,7 @@ void restore_best_model(const RunPlace& place, const Trainer& trainer, const Net
       if (!goes_back && has_results(run.best(), next_epoch)) return remove_file(run.best());
       return set_models_aside(run, fmt::format("no epoch is complete at step {}", step));
     }
-    const bool has_source = !place.continues && !place.checkpoint.empty();  // another run's checkpoint
-    if (has_source) {
+    if (place.has_source()) {
       const RunFolder source(run_of(place.checkpoint));
       if (!source.path().empty() && has_results(source.best(), results)) {
         AtomicFile copy(run.best());
@@ -120,7 +119,7 @@ void restore_best_model(const RunPlace& place, const Trainer& trainer, const Net
     }
     const std::uint64_t best_step = static_cast<std::uint64_t>(best.epoch) * trainer.steps_per_epoch();
     auto checkpoint = find_checkpoint(run.checkpoints(), best_step, results);
-    if (!checkpoint && has_source) {
+    if (!checkpoint && place.has_source()) {
       checkpoint = find_checkpoint(folder_of(place.checkpoint), best_step, results);
     }
     if (checkpoint) return save_model(*checkpoint, network, run.best());

@@ -23,6 +23,8 @@ struct RunPlace {
   /// RunFolder::lock does: Error(stopped) if the limit has cut the wait of a restart short.
   void lock(const std::string& host, Duration limit);
   bool keeps() const { return !folder.path().empty(); }
+  /// Whether the run starts from a checkpoint of another run.
+  bool has_source() const { return !continues && !checkpoint.empty(); }
 };
 
 /// Place that --run-dir and --resume mean. Rank 0 looks at the files and locks a folder that exists. Creates

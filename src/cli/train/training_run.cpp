@@ -141,8 +141,7 @@ TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
 
 void make_run_folder(const TrainOptions& options, const RunPlace& place, const Trainer& trainer,
                      const std::string& environment) {
-  const bool has_source = !place.continues && !place.checkpoint.empty();  // another run's checkpoint
-  if (has_source) place.folder.remove_record();
+  if (place.has_source()) place.folder.remove_record();  // of a start that failed before its first checkpoint
   place.folder.create(train_config(resolved(options, trainer)), environment, place.continues);
   if (place.continues) {
     print_warnings(place.folder.cut_record(trainer.step(), trainer.epochs(), trainer.pass_until()));

@@ -151,8 +151,8 @@ class Builder {
     options.finish();
     const std::string whole = name.empty() ? "" : scope.prefix + name;
     if (printable(whole) != whole) {
-      options.refuse(
-          fmt::format("its name and those of its groups, '{}', have more than 100 bytes", printable(whole)));
+      options.refuse(fmt::format("its full name, with the names of its groups, is longer than 100 bytes: {}",
+                                 printable(whole)));
     }
     const Value value = add(layer, std::move(operation), inputs, whole, options);
     declare(name, value, options, scope);

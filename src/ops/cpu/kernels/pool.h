@@ -8,8 +8,8 @@
 
 namespace lockstep::cpu {
 
-/// Pooling of all channels of all groups. Sums and comparisons visit rows, then columns, ascending; sums of
-/// large windows are those of their bands (pool_range.h). Gradients are added in the order of the outputs.
+/// Pooling of all channels of all groups. Sums and comparisons visit rows, then columns, ascending; large
+/// windows are added up in bands (pool_range.h). Gradients are added in the order of the outputs.
 struct PoolTask {
   int channels;  ///< of all groups
   int in_height;
