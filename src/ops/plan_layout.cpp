@@ -50,10 +50,9 @@ std::vector<bool> find_recomputable(const Graph& graph, const GradientFlow& flow
 /// By node: the node before whose backward its result is computed again; 0: it is kept, or not read again. A
 /// chain of recomputed nodes, each of which reads the one before, is computed again as a whole, before the
 /// first backward that reads its last result.
-std::vector<int> find_recomputed(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,
+std::vector<int> find_recomputed(const Graph& graph, const GradientFlow& flow,
                                  const std::vector<NodeBytes>& nodes) {
   std::vector<int> before(nodes.size(), 0);
-  if (!options.recompute || options.nodes_apart) return before;
   const std::vector<bool> recomputable = find_recomputable(graph, flow, nodes);
   for (int id = static_cast<int>(nodes.size()) - 1; id > 0; --id) {
     if (!recomputable[at(id)]) continue;
@@ -211,6 +210,25 @@ void add_aside(const Timeline& time, const Graph& graph, const GradientFlow& flo
   }
 }
 
+WorkspaceLayout lay_out(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,
+                        const WorkspaceBytes& bytes, std::vector<int> recomputed_before) {
+  const Timeline time(graph, flow, bytes.nodes, std::move(recomputed_before));
+  WorkspaceLayout layout;
+  layout.nodes.resize(graph.nodes.size());
+  layout.recomputed_before.resize(graph.nodes.size());
+  Blocks blocks(options.nodes_apart, time.end());
+  add_nodes(time, flow, bytes.nodes, layout, blocks);
+  add_scratch(time, options, flow, bytes, layout, blocks);
+  add_aside(time, graph, flow, bytes.nodes, layout, blocks);
+  blocks.add(bytes.samples * sizeof(std::int32_t), time.loss(), time.end(), &layout.predictions);
+  layout.bytes = blocks.place(bytes.alignment);
+  for (WorkspaceLayout::Node& node : layout.nodes) {
+    if (options.nodes_apart) node.scratch = node.scratch_in_backward = layout.loss_scratch;
+    if (node.value_in_backward == WorkspaceLayout::none) node.value_in_backward = node.value;
+  }
+  return layout;
+}
+
 }  // namespace
 
 bool GradientFlow::needed_by_any(const std::vector<int>& ids) const {
@@ -285,21 +303,13 @@ std::size_t place_blocks(std::span<MemoryBlock> blocks, std::size_t alignment) {
 
 WorkspaceLayout lay_out_workspace(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,
                                   const WorkspaceBytes& bytes) {
-  const Timeline time(graph, flow, bytes.nodes, find_recomputed(graph, options, flow, bytes.nodes));
-  WorkspaceLayout layout;
-  layout.nodes.resize(graph.nodes.size());
-  layout.recomputed_before.resize(graph.nodes.size());
-  Blocks blocks(options.nodes_apart, time.end());
-  add_nodes(time, flow, bytes.nodes, layout, blocks);
-  add_scratch(time, options, flow, bytes, layout, blocks);
-  add_aside(time, graph, flow, bytes.nodes, layout, blocks);
-  blocks.add(bytes.samples * sizeof(std::int32_t), time.loss(), time.end(), &layout.predictions);
-  layout.bytes = blocks.place(bytes.alignment);
-  for (WorkspaceLayout::Node& node : layout.nodes) {
-    if (options.nodes_apart) node.scratch = node.scratch_in_backward = layout.loss_scratch;
-    if (node.value_in_backward == WorkspaceLayout::none) node.value_in_backward = node.value;
-  }
-  return layout;
+  const auto lay_out_with = [&](std::vector<int> recomputed_before) {
+    return lay_out(graph, options, flow, bytes, std::move(recomputed_before));
+  };
+  WorkspaceLayout keeping_all = lay_out_with(std::vector<int>(graph.nodes.size(), 0));
+  if (!options.recompute || options.nodes_apart) return keeping_all;
+  WorkspaceLayout recomputing = lay_out_with(find_recomputed(graph, flow, bytes.nodes));
+  return recomputing.bytes < keeping_all.bytes ? recomputing : keeping_all;
 }
 
 std::vector<NodeTraffic> count_traffic(const Graph& graph, const ArenaLayout& layout,

@@ -101,7 +101,7 @@ struct WorkspaceLayout {
 };
 
 /// With options.recompute, results of recomputable nodes are dropped after the last forward node that reads
-/// them, and computed again before the first backward that does.
+/// them, and computed again before the first backward that does, if that takes less memory.
 WorkspaceLayout lay_out_workspace(const Graph& graph, const PlanOptions& options, const GradientFlow& flow,
                                   const WorkspaceBytes& bytes);
 

@@ -135,5 +135,30 @@ TEST(WorkspaceLayout, RecomputedResultsOccupyNoMemoryBetweenForwardAndBackward) 
   }
 }
 
+/// Each concatenation reads the one before: all of them would be computed again at once, beside gradients.
+TEST(WorkspaceLayout, RecomputesNothingWhereThatTakesMoreMemory) {
+  Network network(image);
+  Value x = network.input();
+  for (int i = 0; i < 4; ++i) {
+    x = concat({x, batch_norm2d(conv2d(x, {.channels = 4, .kernel = 3, .padding = 1}))});
+  }
+  network.output(linear(flatten(x), 5));
+  const Graph graph = build_graph(network);
+  WorkspaceBytes bytes{.nodes = {}, .samples = 3};
+  for (const GraphNode& node : graph.nodes) {
+    const bool joins = std::holds_alternative<Concat>(node.operation);
+    bytes.nodes.push_back({.value = node.shape.size() * 16,
+                           .backward_reads_inputs = joins ? 0U : 1U,
+                           .recomputable = joins || std::holds_alternative<BatchNorm2d>(node.operation)});
+  }
+  PlanOptions options{.samples = 3};
+  const GradientFlow flow = trace_gradients(graph, options);
+  const WorkspaceLayout kept = lay_out_workspace(graph, options, flow, bytes);
+  options.recompute = true;
+  const WorkspaceLayout layout = lay_out_workspace(graph, options, flow, bytes);
+  EXPECT_EQ(layout.bytes, kept.bytes);
+  EXPECT_EQ(layout.recomputed_before, kept.recomputed_before);
+}
+
 }  // namespace
 }  // namespace lockstep::test
