@@ -83,9 +83,9 @@ bool RunFolder::knows(const std::filesystem::path& file) const {
 }
 
 RunSurvey RunFolder::survey() const {
-  RunSurvey result{.exists = file_kind(path_) == FileKind::folder};
+  RunSurvey result{.exists = file_kind(path_, Category::resource) == FileKind::folder};
   if (!result.exists) return result;
-  result.used = file_kind(metrics()) != FileKind::missing;
+  result.used = file_kind(metrics(), Category::resource) != FileKind::missing;
   result.checkpoints = list_checkpoints(checkpoints());
   return result;
 }

@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "core/files/atomic_file.h"
 #include "run/environment.h"
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
+#include "support/test_files.h"
 
 namespace lockstep {
 namespace {
@@ -119,6 +121,10 @@ TEST(RunFolder, SurveyFindsRecordAndCheckpoints) {
   EXPECT_EQ(run.survey().checkpoints.front(), run.checkpoints() / "step-100000001.a1b2c3d4.old");
   folder.write("metrics.jsonl", "");
   EXPECT_TRUE(run.survey().used);
+  // Where the folder may not be entered, the data are not at fault.
+  TestFiles files(system_files(), [](const FileCall& call) { return call.name == "stat" ? EACCES : 0; });
+  const ScopedFiles replaced(files);
+  expect_error(Category::resource, {"cannot access: Permission denied"}, [&] { run.survey(); });
 }
 
 TEST(Environment, JsonHoldsEverything) {

@@ -25,7 +25,7 @@ free_ports() {
 start_cluster() {
   local ports node
   cluster=$1
-  mkdir -p "$cluster"/{state,n1,n2,munge}
+  mkdir -p "$cluster"/{state,munge}
   chmod 711 "$cluster" "$cluster/munge"
   read -r -a ports < <(free_ports 3)
   SLURM_CONF=$cluster/slurm.conf
@@ -39,8 +39,8 @@ AuthType=auth/munge
 AuthInfo=socket=$cluster/munge/socket,cred_expire=5
 CredType=cred/munge
 StateSaveLocation=$cluster/state
-SlurmdSpoolDir=$cluster/%n
-TmpFS=$cluster/%n/tmp
+SlurmdSpoolDir=$cluster/spool.%n
+TmpFS=$cluster/spool.%n/tmp
 SlurmctldPidFile=$cluster/slurmctld.pid
 SlurmdPidFile=$cluster/%n.pid
 SlurmctldLogFile=$cluster/slurmctld.log
@@ -82,7 +82,7 @@ if [[ $EUID -ne 0 ]]; then node_command+=(--user --map-current-user --keep-caps)
 node_command+=(sh -c 'mount -t tmpfs node /dev/shm && exec "$@"' sh)
 
 start_node() {
-  mkdir -p "$cluster/$1/tmp"
+  mkdir -p "$cluster/spool.$1/tmp"
   "${node_command[@]}" slurmd -f "$SLURM_CONF" -N "$1" >"$cluster/$1.out" 2>&1
 }
 

@@ -71,7 +71,8 @@ trains() { (($(newest_step) >= ${1:-20})); }
 # finish_soon: lets a run without end, which was interrupted, end three epochs later.
 finish_soon() { configure $(($(newest_step) / steps_an_epoch + 3)); }
 digest_of_run() { sed -n 's/.*"event":"end","digest":"\([^"]*\)".*/\1/p' "$1/metrics.jsonl" 2>/dev/null; }
-# complete: `run` has each step once, and the digest of one process without interruption.
+# complete [OPTION...]: `run` has each step once, and the digest of one process, with these options, without
+# interruption.
 complete() {
   local expected steps
   rm -rf reference
@@ -90,12 +91,12 @@ begin() {
   submit "$@" --config run.cfg
   await 60 trains
 }
-# is_continued [SECONDS]: the job is restarted once, and the run is complete.
+# is_continued [SECONDS [OPTION...]]: the job is restarted once, and the run is complete. OPTION: as of `complete`.
 is_continued() {
   await "${1:-60}" restarted 1
   finish_soon
   ends_as COMPLETED 0 1
-  complete
+  complete "${@:2}"
 }
 
 # ---- cases
@@ -292,6 +293,23 @@ array() { # a run for each value, and their results
   grep -q "^--lr 0.2 " "lockstep-${first}"_*.out || wrong "no log has the results"
 }
 
+array_ends() { # one element is asked to end, and a rank of the last, which has the array's number, is killed
+  local first
+  configure "$endless"
+  submit --array=0-1 --cpus-per-task=1 launcher/slurm/array.sbatch --config run.cfg
+  first=$job
+  run=runs/slurm-${first}_0
+  await 60 trains
+  run=runs/slurm-${first}_1
+  await 60 trains
+  kill -KILL "$(ranks | tail -n 1)"
+  scancel --batch --signal=TERM "${first}_0"
+  job=${first}_0
+  ends_as FAILED 75 0
+  job=${first}_1
+  is_continued 60 --seed 1
+}
+
 image() { # an image, with a stand-in for Apptainer that checks what the image would see
   configure 10
   submit --export=ALL,"IMAGE=$PWD/lockstep.sif,PATH=$PWD/bin:$PATH" launcher/slurm/apptainer.sbatch --config run.cfg
@@ -311,7 +329,7 @@ rank_logs() { # a file for each rank, also
 
 cases=(sizes mpirun_in_job wrong_mpi cancel stop_by_user time_limit time_limit_without_signal lose_other_node
   lose_batch_node preempt_at_once preempt_with_grace requeue_by_hand requeue_exit kill_rank restart_changes_nothing
-  bounded chain array image rank_logs)
+  bounded chain array array_ends image rank_logs)
 
 # ---- main
 

@@ -137,11 +137,11 @@ bool is_same_file(const std::filesystem::path& one, const std::filesystem::path&
   return files().stat(one, first) == 0 && files().stat(other, second) == 0 && first.is_same_file(second);
 }
 
-FileKind file_kind(const std::filesystem::path& path) {
+FileKind file_kind(const std::filesystem::path& path, std::optional<Category> failure) {
   FileStatus status;
   if (files().stat(path, status) == 0) return status.kind;
   if (errno == ENOENT || errno == ENOTDIR) return FileKind::missing;
-  fail_file(path, "access", category_of_failure(errno));
+  fail_file(path, "access", failure.value_or(category_of_failure(errno)));
 }
 
 }  // namespace lockstep

@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "lockstep/error.h"
 
 namespace lockstep {
 
@@ -86,9 +89,9 @@ class ScopedFiles {
   FileSystem& before_;
 };
 
-/// Kind of the entry at `path`. If the system cannot determine it, throws Error with path, reason and the
-/// category of category_of_failure.
-FileKind file_kind(const std::filesystem::path& path);
+/// Kind of the entry at `path`. If the system cannot determine it, throws Error with path, reason and
+/// `failure`, or else the category of category_of_failure.
+FileKind file_kind(const std::filesystem::path& path, std::optional<Category> failure = {});
 /// Whether `path` leads to a folder; false if that cannot be found out. Reading the path then gives the
 /// reason.
 bool is_folder(const std::filesystem::path& path);
