@@ -77,12 +77,13 @@ const std::map<std::string, Schedule>& schedules() {
   return known;
 }
 
-void check(const ScheduleOptions& options, double base, int epochs) {
+void check(const ScheduleOptions& options, double base, std::uint64_t steps_per_epoch, int epochs) {
   check_fields(options);
   if (!std::isfinite(base) || base < 0.0) {
     throw Error(Category::usage,
                 fmt::format("{} is not a learning rate: give a finite number of at least 0", base), "lr");
   }
+  if (steps_per_epoch == 0) throw Error(Category::usage, "an epoch of 0 steps has no rates: give at least 1");
   if (epochs < 0) {
     throw Error(Category::usage, fmt::format("{} is not a number of epochs: give at least 0", epochs),
                 "epochs");
@@ -123,8 +124,8 @@ LearningRate::LearningRate(const ScheduleOptions& options, double base, std::uin
       steps_per_epoch_(static_cast<double>(steps_per_epoch)),
       warmup_steps_(rounded_down(options.warmup_epochs * steps_per_epoch_)),
       steps_(std::max(1.0, static_cast<double>(epochs) * steps_per_epoch_)) {
-  check(options, base, epochs);
-  if (options_.name == "onecycle" && warmup_steps_ == 0.0) warmup_steps_ = 0.3 * steps_;
+  check(options, base, steps_per_epoch, epochs);
+  if (options_.name == "onecycle" && options_.warmup_epochs == 0.0) warmup_steps_ = 0.3 * steps_;
 }
 
 /// Step n of a warm-up of w steps has n / w of the base rate, so that no step has rate 0.

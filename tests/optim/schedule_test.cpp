@@ -79,6 +79,13 @@ TEST(Schedule, WarmUpOfAWholeNumberOfStepsIsThatNumber) {
   EXPECT_EQ(rate.at(28), static_cast<float>(28.0 / 29.0));
 }
 
+/// Only without a warm-up, the rise of onecycle takes 30 % of the steps.
+TEST(Schedule, AWarmUpOfLessThanAStepHasNoStep) {
+  const LearningRate rate({.name = "onecycle", .warmup_epochs = 0.3}, 1.0, 3, 10);
+  EXPECT_EQ(rate.at(1), 1.0F);
+  EXPECT_LT(rate.at(2), 1.0F);
+}
+
 /// In doubles, 33 / 1.1 is less than 30.
 TEST(Schedule, ADecayThatIsDueAtTheEndOfAnEpochIsNotLate) {
   const LearningRate rate({.name = "step", .decay_epochs = 1.1, .decay_rate = 0.9}, 1.0, 1, 60);
@@ -120,6 +127,7 @@ TEST(Schedule, RefusesImpossibleOptions) {
   }
   expect_error(Category::usage, {"epochs: -3 is not a number of epochs"},
                [] { LearningRate({}, 0.1, 10, -3); });
+  expect_error(Category::usage, {"an epoch of 0 steps"}, [] { LearningRate({}, 0.1, 0, 3); });
 }
 
 }  // namespace
