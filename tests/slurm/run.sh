@@ -345,10 +345,11 @@ done
 [[ -x $launcher ]] || die 4 "no program $launcher; build it: cmake --preset release && cmake --build --preset release"
 program=$(dirname "$(readlink -f "$launcher")")/lockstep
 
-# A source tree in which jobs are submitted.
-work=$(mktemp -d)
-chmod 711 "$work"  # munge demands that others can reach its socket
-trap 'stop_cluster; rm -rf "$work"' EXIT
+# A source tree in which jobs are submitted. Slurm's own folder is outside of it, where an image must be given it.
+folder=$(mktemp -d)
+chmod 711 "$folder"  # munge demands that others can reach its socket
+work=$folder/tree
+trap 'stop_cluster; rm -rf "$folder"' EXIT
 trap 'exit 143' TERM
 trap 'exit 130' INT
 mkdir -p "$work"/{launcher,build/release,bin}
@@ -369,7 +370,8 @@ cd "$work"
 unset "${!SLURM_@}" "${!SBATCH_@}" "${!LOCKSTEP_@}" "${!SRUN_@}"
 export SLURM_CONF LOCKSTEP_DEVICE=cpu LOCKSTEP_THREADS=1 OMPI_MCA_btl_tcp_if_include=lo OMPI_ALLOW_RUN_AS_ROOT=1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-start_cluster "$work/cluster" || die 4 "no private Slurm: $(tail -n 3 "$work"/cluster/*.out "$work"/cluster/*.log)"
+start_cluster "$folder/cluster" ||
+  die 4 "no private Slurm: $(tail -n 3 "$folder"/cluster/*.out "$folder"/cluster/*.log)"
 
 # The nodes of a case that failed are made as new, since its job may still hold them.
 after_case() {
@@ -381,6 +383,6 @@ after_case() {
   done
   stop_cluster
   rm -rf lockstep-*.out runs
-  start_cluster "$work/cluster-$1" || die 4 "no private Slurm after a failure"
+  start_cluster "$folder/cluster-$1" || die 4 "no private Slurm after a failure"
 }
 run_cases
