@@ -190,8 +190,9 @@ int epochs_for(std::uint64_t steps_per_epoch);
 
 /// The options with numbers in place of the values that follow from the training samples (by_data). They are
 /// functions of the samples and of the other options: the same on any number of ranks. Collective; options
-/// are equal on all ranks. Throws on all ranks Error(usage) if mean or deviation of samples of numbers would
-/// have to be measured, Error(data) if no image that is measured can be read.
+/// are equal on all ranks. Throws on all ranks Error(usage) for impossible values, as check_fields does, and
+/// if mean or deviation of samples of numbers would have to be measured, Error(data) if no image that is
+/// measured can be read.
 TrainerOptions resolved_by_data(const World& world, TrainerOptions options, const Dataset& train);
 
 /// Value of `micro_batches = 0`, which divides the batch, on `device`: cpu, or cuda if all ranks use it.

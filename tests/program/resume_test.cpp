@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -72,6 +73,71 @@ TEST_F(Resume, ARunWhoseDirectoryIsMovedEndsWithAnError) {
   EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
   EXPECT_FALSE(holds(outcome.err, "resume with: ")) << outcome.err;
   EXPECT_EQ(runs.names(), std::vector<std::string>{"elsewhere"});
+}
+
+/// The rest of the first line of `text` that has `mark`; empty: none has.
+std::string after_mark(const std::string& text, const std::string& mark) {
+  const std::size_t at = text.find(mark);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + mark.size();
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+Words tiny_training(int steps_per_epoch, const std::string& run) {
+  return words(
+      "train --dataset synthetic --synthetic-shape 1x8x8 --samples {} --model mlp:8 --batch-size 8 "
+      "--micro-batches 2 --device cpu --threads 1 --run-dir {}",
+      8 * steps_per_epoch, run);
+}
+
+/// From one rename on, all calls fail, as if the process were killed there. Then the command in its last
+/// words, or the same command if there is none, gives the result. lockstep-run repeats the same commands.
+TEST_F(Resume, AStartThatGoesBackCanBeRepeatedWhereverItEnds) {
+  const TemporaryFolder runs;
+  const auto copy = [&](const std::string& name) {
+    std::filesystem::copy(runs / "run", runs / name, std::filesystem::copy_options::recursive);
+    return (runs / name).string();
+  };
+  const auto back = [](const std::string& run) {
+    return words("train --resume {}/checkpoints/step-00000005 --run-dir auto --force --lr 0.05", run);
+  };
+  ASSERT_EQ(
+      lockstep(0, tiny_training(10, runs / "run") + words("--epochs 2 --checkpoint-every 5 --keep 9")).status,
+      0);
+  const std::string whole = copy("whole"), log = (runs / "calls").string();
+  const std::string digest = digest_of(mpirun(LOCKSTEP_FAILING, 0, back(whole), {"FAILING_LOG=" + log}).out);
+  const Words calls = lines_of(contents(log));
+  int ends = 0;
+  for (std::size_t i = 0; i < calls.size() && !holds(calls[i], "/.step-"); ++i) {
+    if (!calls[i].starts_with("rename ")) continue;  // what it writes counts from there on
+    SCOPED_TRACE("from " + calls[i] + " on");
+    const std::string part = copy(std::to_string(++ends));
+    const Outcome ended = mpirun(
+        LOCKSTEP_FAILING, 0, back(part),
+        {"FAILING_CALL=" + std::to_string(i + 1), "FAILING_LATER=1", "FAILING_ERRNO=" + std::to_string(EIO)});
+    EXPECT_EQ(ended.status, 4) << ended.err;
+    const std::string advice = after_mark(ended.err, " with: ");
+    const Outcome repeated = advice.empty() ? lockstep(0, back(part)) : run({"sh", "-c", advice});
+    EXPECT_EQ(repeated.status, 0) << ended.err << repeated.err;
+    EXPECT_EQ(digest_of(repeated.out), digest);
+    EXPECT_EQ(record_of(part), record_of(whole));
+  }
+  EXPECT_GT(ends, 5);
+}
+
+/// The source removes its older checkpoints meanwhile. Each start reads one, and then refuses the length.
+TEST_F(Resume, ARunInProgressCanBeTheSourceOfOthers) {
+  const TemporaryFolder runs;
+  const std::string run = (runs / "run").string();
+  Started source(on_ranks(0, LOCKSTEP_PROGRAM,
+                          tiny_training(100, run) + words("--epochs 1000000 --checkpoint-every 1 --keep 1")));
+  source.await_line("epoch 1/");
+  for (int start = 0; start < 10; ++start) {
+    const Outcome other =
+        lockstep(0, words("train --resume {} --run-dir {} --max-steps 1", run, runs / "other"));
+    EXPECT_EQ(other.status, 2) << other.err;
+    expect_holds(other.err, "--max-steps: 1 is less than the steps that the run has made: ");
+  }
 }
 
 TEST_F(Resume, AnErrorInTheMiddleOfARunEndsWithTheCommandThatContinuesIt) {

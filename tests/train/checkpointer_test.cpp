@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <filesystem>
 #include <latch>
+#include <memory>
+#include <utility>
 
 #include "core/files/file_system.h"
 #include "lockstep/error.h"
@@ -21,13 +23,20 @@ class WaitingDisk {
   void release() {
     if (!released_.try_wait()) released_.count_down();
   }
+  /// Waits for the end of the thread that has written the first checkpoint.
+  void wait_for_its_thread() { written_.wait(); }
 
  private:
-  std::latch released_{1};
+  bool is_first_ = true;
+  std::latch released_{1}, written_{1};
   TestFiles waiting_{system_files(), [this](const FileCall& call) {
                        if (call.name == "rename" && call.path.extension() == ".tmp" &&
                            call.path.filename().string().starts_with(".step-")) {
                          released_.wait();
+                         thread_local std::shared_ptr<void> at_end;  // of the thread
+                         if (std::exchange(is_first_, false)) {
+                           at_end = {nullptr, [this](void*) { written_.count_down(); }};
+                         }
                        }
                        return 0;
                      }};
@@ -89,6 +98,21 @@ TEST(Checkpointer, TheBestEpochHasACheckpointThoughTheOneBeforeItIsStillWritten)
   EXPECT_EQ(run.steps[1], 5U) << "the first epoch is the best one so far";
 }
 
+TEST(Checkpointer, ThatOfAnEpochWhichIsNotTheBestFollowsTheOneThatIsStillWritten) {
+  const TemporaryFolder folder;
+  WaitingDisk disk;
+  CheckpointedRun run;
+  TrainerOptions chosen = with_epochs(3);
+  chosen.learning_rate = 0.0F;  // nothing ever gets better than after the first epoch
+  run.on_step = [&](std::uint64_t step) {
+    if (step != 12) return;
+    disk.release();
+    disk.wait_for_its_thread();
+  };
+  run.train(folder, chosen, {.every = {}, .keep = 9});
+  EXPECT_EQ(run.steps, (std::vector<std::uint64_t>{5, 12, 15}));
+}
+
 TEST(Checkpointer, TheBestCheckpointStaysUntilThatOfABetterEpochIsWritten) {
   const TemporaryFolder folder;
   CheckpointedRun run;
@@ -103,6 +127,16 @@ TEST(Checkpointer, TheBestCheckpointStaysUntilThatOfABetterEpochIsWritten) {
   EXPECT_TRUE(best_stays) << "step 9 was copied before the end of the second epoch";
   EXPECT_EQ(run.steps, (std::vector<std::uint64_t>{0, 5, 9, 10}));
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"step-00000010"}));
+}
+
+TEST(Checkpointer, TheBestTheNewestAndTheOneForARollbackStay) {
+  const TemporaryFolder folder;
+  TrainerOptions chosen = with_epochs(3);
+  chosen.on_nan = OnNan::rollback;
+  chosen.learning_rate = 0.0F;  // nothing ever gets better than after the first epoch
+  chosen.max_steps = 13;
+  CheckpointedRun().train(folder, chosen, {.every = {}, .keep = 1});
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"step-00000005", "step-00000010", "step-00000013"}));
 }
 
 TEST(Checkpointer, ARunThatWasStoppedInItsLastEvaluationHasNothingToDoAfterTheNextOne) {
@@ -151,6 +185,39 @@ TEST(Checkpointer, ARunIsResumedBeforeItsCheckpointsAreWritten) {
   trainer.write_checkpoints(folder.path(), {});
   expect_error(Category::usage, {"resume() was called after write_checkpoints(): call it before"},
                [&] { trainer.resume(folder / "step-00000005"); });
+}
+
+/// Within an epoch, a checkpoint replaces the steps that the process has made of one.
+TEST(Checkpointer, ARunIsResumedWhateverTheTrainerHasDoneBefore) {
+  const TemporaryFolder folder;
+  Trainer whole = small_trainer(with_epochs(2));
+  whole.ask = [&] { return whole.step() % 4 == 3 ? Request::checkpoint : Request::none; };
+  whole.write_checkpoints(folder.path(), {.every = {}, .keep = 9});
+  whole.fit();
+  const std::vector<std::pair<const char*, std::function<void(Trainer&)>>> cases = {
+      {"a step", [](Trainer& trainer) { trainer.steps(1); }},
+      {"a run", [](Trainer& trainer) { trainer.fit(); }},
+      {"a later checkpoint", [&](Trainer& trainer) { trainer.resume(folder / "step-00000007"); }}};
+  for (const auto& [name, work] : cases) {
+    Trainer trainer = small_trainer(with_epochs(2));
+    work(trainer);
+    trainer.resume(folder / "step-00000003");
+    trainer.fit();
+    EXPECT_EQ(trainer.digest(), whole.digest()) << name;
+  }
+}
+
+/// The next start would continue from the later checkpoint.
+TEST(Checkpointer, ARunDoesNotContinueBesideALaterCheckpoint) {
+  const TemporaryFolder folder;
+  CheckpointedRun().train(folder, with_epochs(2), {.every = {}, .keep = 2});
+  Trainer trainer = small_trainer(with_epochs(2));
+  trainer.resume(folder / "step-00000005");
+  TestFiles disk(system_files(), [](const FileCall& call) { return call.name == "rename" ? EACCES : 0; });
+  const ScopedFiles scope(disk);
+  expect_error(Category::resource,
+               {"/step-00000010: ", "Permission denied; a later checkpoint than that of step 5 stays"},
+               [&] { trainer.write_checkpoints(folder.path(), {}); });
 }
 
 TEST(Checkpointer, WithoutAnObserverAFailureIsAWarning) {

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "core/text/message.h"
 #include "lockstep/error.h"
+#include "run/checkpoint/checkpoint_folder.h"
 #include "run/run_folder.h"
 
 namespace lockstep {
@@ -76,7 +78,9 @@ std::filesystem::path find_run(const std::filesystem::path& path) {
 std::filesystem::path find_options(const std::filesystem::path& path) {
   const std::filesystem::path run = find_run(path);
   const std::filesystem::path options = RunFolder(run).options();
-  return !run.empty() && file_kind(options) == FileKind::file ? options : std::filesystem::path();
+  if (run.empty() || file_kind(options) != FileKind::file) return {};
+  with_permission_advice([&] { const InputFile probe(options); });
+  return options;
 }
 
 }  // namespace lockstep

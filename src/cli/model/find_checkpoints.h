@@ -34,7 +34,8 @@ std::vector<std::string> find_models(const std::filesystem::path& path);
 /// elsewhere. It may be missing.
 std::filesystem::path find_run(const std::filesystem::path& path);
 
-/// File with the options of the run of find_run; empty: there is none.
+/// File with the options of the run of find_run; empty: there is none. Throws Error(resource) if this user
+/// may not read it.
 std::filesystem::path find_options(const std::filesystem::path& path);
 
 }  // namespace lockstep

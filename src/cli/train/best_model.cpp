@@ -16,6 +16,7 @@
 #include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
+#include "core/files/temporary_name.h"
 #include "core/text/message.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
@@ -63,6 +64,14 @@ std::optional<Checkpoint> find_checkpoint(const std::filesystem::path& folder, s
   return std::nullopt;
 }
 
+/// Whether `folder` has a whole checkpoint of a step after `step`, set aside or not.
+bool has_later_checkpoint(const std::filesystem::path& folder, std::uint64_t step) {
+  return std::ranges::any_of(checkpoint_entries(folder), [&](const CheckpointEntry& entry) {
+    return entry.name.step > step && entry.name.kind != CheckpointName::Kind::temporary &&
+           is_checkpoint(entry.path);
+  });
+}
+
 /// Writes the model of a checkpoint as Trainer::save has written it at that step.
 void save_model(const Checkpoint& checkpoint, const Network& network, const std::filesystem::path& file) {
   std::map<std::string, std::string> metadata = checkpoint.model.metadata();
@@ -70,14 +79,14 @@ void save_model(const Checkpoint& checkpoint, const Network& network, const std:
   write_model_file(file, result_tensors(checkpoint), metadata);
 }
 
-/// Renames the models of a run to NAME.aside, as commands would take them for its results. Prints a warning
-/// with the `reason`.
+/// Renames the models of a run to NAME.XXXXXXXX.aside, as commands would take them for its results. Prints a
+/// warning with the `reason`.
 void set_models_aside(const RunFolder& run, const std::string& reason) {
   std::vector<std::string> renamed;
-  for (const auto& model : {run.best(), run.final_model()}) {
+  for (const auto& model : {run.final_model(), run.best()}) {  // the next start looks at the best one
     if (file_kind(model) != FileKind::file) continue;
-    rename_folder(model, model.string() + CheckpointName::aside_ending);
-    renamed.push_back(model.filename().string());
+    rename_folder(model, random_name(model, CheckpointName::aside_ending));
+    renamed.insert(renamed.begin(), model.filename().string());
   }
   const std::string action =
       renamed.empty()
@@ -101,9 +110,7 @@ void restore_best_model(const RunPlace& place, const Trainer& trainer, const Net
     if (has_results(run.best(), results)) return;
     if (best.epoch == 0) {
       if (file_kind(run.best()) != FileKind::file) return;
-      const std::vector<CheckpointEntry> entries = checkpoint_entries(run.checkpoints());
-      const bool goes_back =
-          trainer.pass_until() > step || (!entries.empty() && entries.front().name.step > step);
+      const bool goes_back = trainer.pass_until() > step || has_later_checkpoint(run.checkpoints(), step);
       // An epoch that was cut, or whose end has no checkpoint yet, is made again.
       const Facts next_epoch{{"epoch", std::to_string(trainer.epochs() + 1)}};
       if (!goes_back && has_results(run.best(), next_epoch)) return remove_file(run.best());

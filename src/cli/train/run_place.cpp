@@ -16,10 +16,12 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/process/launcher_report.h"
+#include "core/text/command_line.h"
 #include "core/text/message.h"
 #include "data/sets/images/image_parts.h"
 #include "data/sets/images/packed_images.h"
 #include "lockstep/error.h"
+#include "run/checkpoint/checkpoint_folder.h"
 #include "run/checkpoint/checkpoint_store.h"
 
 namespace lockstep {
@@ -68,8 +70,8 @@ bool has_good_best(const RunFolder& folder) {
 [[noreturn]] void fail_without_good_checkpoint(const RunFolder& folder) {
   std::string advice;
   if (has_good_best(folder)) {
-    advice = fmt::format("; the parameters of its best epoch are good: --init-from {} begins with them",
-                         folder.best().string());
+    advice = fmt::format("; the parameters of its best epoch are good: {} begins with them",
+                         shell_line({"--init-from", folder.best().string()}));
   }
   throw Error(Category::data,
               fmt::format("{}: none of the checkpoints is good; remove them to begin the run again, or "
@@ -234,6 +236,11 @@ void RunPlace::lock(const std::string& host, Duration limit) {
               can_resume ? Category::stopped : Category::resource);
 }
 
+bool RunPlace::continues_its_newest() const {
+  const auto name = parse_checkpoint_name(checkpoint.filename().string());
+  return continues && name && name->kind != CheckpointName::Kind::aside;
+}
+
 RunPlace find_run_place(const World& world, const TrainOptions& options) {
   RunPlace place;
   world.agree([&] {
@@ -245,6 +252,20 @@ RunPlace find_run_place(const World& world, const TrainOptions& options) {
   place.continues = !broadcast(world, place.continues ? "yes" : "").empty();
   place.numbered = !broadcast(world, place.numbered ? "yes" : "").empty();
   return place;
+}
+
+bool choose_newest_again(const World& world, const TrainOptions& options, RunPlace& place) {
+  if (!place.has_source()) return false;
+  std::string newest;
+  world.agree([&] {
+    if (world.rank() != 0 || !lacks_manifest(place.checkpoint)) return;
+    const std::filesystem::path named = run_or_checkpoint(options.resume);
+    if (named != place.checkpoint) newest = newest_checkpoint(RunFolder(named)).string();
+  });
+  newest = broadcast(world, newest);
+  if (newest.empty()) return false;
+  place.checkpoint = newest;
+  return true;
 }
 
 void create_numbered_folder(const World& world, RunPlace& place) {
@@ -265,7 +286,7 @@ std::filesystem::path run_directory_of(const TrainOptions& options) {
 }
 
 void report_start(const RunPlace& place, std::uint64_t step) {
-  LauncherReport report{.step = step, .checkpoint = place.continues ? step : 0};
+  LauncherReport report{.step = step, .checkpoint = place.continues_its_newest() ? step : 0};
   if (place.keeps()) report.run_directory = std::filesystem::absolute(place.folder.path()).string();
   report_to_launcher(report);
 }

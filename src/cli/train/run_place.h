@@ -25,6 +25,8 @@ struct RunPlace {
   bool keeps() const { return !folder.path().empty(); }
   /// Whether the run starts from a checkpoint of another run.
   bool has_source() const { return !continues && !checkpoint.empty(); }
+  /// Whether `--resume` with the folder continues from `checkpoint`, too, once later ones are set aside.
+  bool continues_its_newest() const;
 };
 
 /// Place that --run-dir and --resume mean. Rank 0 looks at the files and locks a folder that exists. Creates
@@ -34,6 +36,10 @@ struct RunPlace {
 /// nothing to resume, or if none of a run's checkpoints is good, Error(resource) too if another run writes
 /// there, or if a checkpoint cannot be read now or the folder cannot be created.
 RunPlace find_run_place(const World& world, const TrainOptions& options);
+
+/// If the `place` starts from the newest checkpoint of another run, and that run has removed it since, takes
+/// its newest one now. Returns whether it did. Collective. Throws as find_run_place on all ranks.
+bool choose_newest_again(const World& world, const TrainOptions& options, RunPlace& place);
 
 /// Directory of the run, as far as the options name it or an earlier run has made it; empty: a new run makes
 /// one.

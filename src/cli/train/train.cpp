@@ -16,6 +16,7 @@
 #include "cli/train/training_run.h"
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
+#include "core/text/command_line.h"
 #include "core/text/message.h"
 #include "lockstep/error.h"
 #include "lockstep/models.h"
@@ -63,8 +64,8 @@ void warn_of_missing_options(const World& world, const std::string& resume) {
     if (run.path().empty() || run.survey().checkpoints.empty()) return;
     print_warning(
         fmt::format("{} is missing: options that are not given have their defaults; copy the file back, or "
-                    "give the run's options again (lockstep inspect {} shows those that affect the result)",
-                    run.options().string(), run.path().string()));
+                    "give the run's options again ({} shows those that affect the result)",
+                    run.options().string(), shell_line({"lockstep", "inspect", run.path().string()})));
   });
 }
 

@@ -206,13 +206,17 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
 }
 
 void TrainingRun::restore() {
-  if (!place_.checkpoint.empty()) {
-    print_warnings(trainer_.resume(place_.checkpoint, options_.force));
-  } else if (!options_.init_from.empty()) {
-    const ModelFile file = agreed(world_, [&] { return read_initial_model(options_.init_from); });
-    const std::vector<std::string> warnings = trainer_.load(file, options_.load);
-    if (leads()) print_warnings(warnings);
+  while (!place_.checkpoint.empty()) {
+    try {
+      return print_warnings(trainer_.resume(place_.checkpoint, options_.force));
+    } catch (const Error& error) {  // if the checkpoint cannot be read, on all ranks
+      if (error.category() != Category::data || !choose_newest_again(world_, options_, place_)) throw;
+    }
   }
+  if (options_.init_from.empty()) return;
+  const ModelFile file = agreed(world_, [&] { return read_initial_model(options_.init_from); });
+  const std::vector<std::string> warnings = trainer_.load(file, options_.load);
+  if (leads()) print_warnings(warnings);
 }
 
 /// Contents of environment.json: `environment` and facts about the ranks.
@@ -245,25 +249,34 @@ void TrainingRun::open_record(Environment environment) {
                                                     : place_.folder.checkpoints());
   }
   create_numbered_folder(world_, place_);
-  world_.agree([&] {
-    if (leads() && place_.keeps()) {
+  Watch& watch = watch_of(world_);
+  if (place_.keeps()) {
+    world_.agree([&] {
+      if (!leads()) return;
       make_folder(place_.folder.path());
       place_.lock(world_.host(), options_.max_time);
+      // Since find_run_place, another run may have begun here, whose checkpoints are not this one's.
+      if (!place_.continues) place_.folder.check_unused(true);
+    });
+    watch.set_report_folder(place_.folder.path());
+    // Sets later checkpoints aside before anything else changes. If the start is killed before report_start,
+    // its own command is repeated, and does the same again; after it, the newest checkpoint is the right one.
+    print_warnings(trainer_.write_checkpoints(place_.folder.checkpoints(), options_.checkpoints));
+  }
+  world_.agree([&] {
+    if (leads() && place_.keeps()) {
       make_run_folder(options_, place_, trainer_, environment_text(std::move(environment)));
       if (!place_.checkpoint.empty()) restore_best_model(place_, trainer_, *network_, data_);
     }
     if (leads()) report_start(place_, trainer_.step());
   });
-  Watch& watch = watch_of(world_);
-  watch.set_report_folder(place_.folder.path());
   if (place_.keeps()) {
     const std::string run = place_.folder.path().string();
-    const bool has_checkpoint = place_.continues && !place_.checkpoint.empty();
-    const std::string advice = has_checkpoint ? resume_advice(start_, run) : begin_again_advice(start_, run);
-    // Ranks other than 0 do not learn of new checkpoints. The command of begin_again_advice resumes if there
-    // is one.
-    watch.set_advice(leads() || has_checkpoint ? advice : "resume or " + advice);
-    print_warnings(trainer_.write_checkpoints(place_.folder.checkpoints(), options_.checkpoints));
+    const bool resumes = place_.continues_its_newest();
+    const std::string advice = restart_advice(start_, run, resumes);
+    // Ranks other than 0 do not learn of new checkpoints. A command that begins again resumes if there is
+    // one.
+    watch.set_advice(leads() || resumes ? advice : "resume or " + advice);
   }
   world_.agree([&] {  // last: from here on, errors of files are warnings
     recorder_.emplace(make_recorder(options_.output, place_.folder.path(),

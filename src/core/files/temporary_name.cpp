@@ -21,6 +21,16 @@ bool with_temporary_name(const std::filesystem::path& path,
   return false;
 }
 
+std::filesystem::path random_name(const std::filesystem::path& path, const char* ending) {
+  std::filesystem::path result;
+  with_temporary_name(path, [&](const std::filesystem::path& name) {
+    result = name;
+    result.replace_extension(ending);
+    return true;
+  });
+  return result;
+}
+
 bool is_random_ending(std::string_view text, std::string_view ending) {
   constexpr std::size_t digits = 8;
   return text.size() == 1 + digits + ending.size() && text.starts_with('.') && text.ends_with(ending) &&

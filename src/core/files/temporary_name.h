@@ -11,6 +11,9 @@ namespace lockstep {
 bool with_temporary_name(const std::filesystem::path& path,
                          const std::function<bool(const std::filesystem::path&)>& create);
 
+/// PATH.XXXXXXXX and `ending`, with random digits.
+std::filesystem::path random_name(const std::filesystem::path& path, const char* ending);
+
 /// Whether `text` is ".XXXXXXXX", as in these names, and `ending`.
 bool is_random_ending(std::string_view text, std::string_view ending);
 

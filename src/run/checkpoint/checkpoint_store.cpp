@@ -96,6 +96,8 @@ auto newest_good(const Path& folder, const Load& load,
       throw;
     } catch (const Error& error) {
       if (error.category() != Category::data) throw;
+      // The run that writes there has a newer one by now.
+      if (lacks_manifest(checkpoint)) return newest_good(folder, load, rejected, wanted);
       rejected(checkpoint, error.what());
     }
   }
@@ -154,17 +156,6 @@ std::uint64_t reusable_bytes(const Path& folder, std::uint64_t step, std::uint64
     }
   }
   return bytes;
-}
-
-/// PATH.XXXXXXXX and `ending`, with random digits.
-Path unused_name(const Path& path, const char* ending) {
-  Path result;
-  with_temporary_name(path, [&](const Path& name) {
-    result = name;
-    result.replace_extension(ending);
-    return true;
-  });
-  return result;
 }
 
 /// Renames the whole checkpoint `temporary` to `checkpoint`. A checkpoint of that name is first renamed to
@@ -258,7 +249,7 @@ CheckpointStore::SetAside CheckpointStore::set_aside_after(std::uint64_t step) c
       if (its_step <= step) continue;
       renames.attempt([&] {
         rename_folder(checkpoint,
-                      unused_name(folder_ / checkpoint_name(its_step), CheckpointName::aside_ending));
+                      random_name(folder_ / checkpoint_name(its_step), CheckpointName::aside_ending));
         ++result.checkpoints;
       });
     }

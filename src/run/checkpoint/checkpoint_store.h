@@ -14,8 +14,8 @@ namespace lockstep {
 using StepFilter = std::function<bool(std::uint64_t step)>;
 
 /// The first of list_checkpoints, of a step of `wanted`, that is not damaged; none: there is none. Calls
-/// `rejected` with path and reason of each damaged one before it. Throws Error(resource) for one that cannot
-/// be read now, and NewerFormat: these may be good.
+/// `rejected` with path and reason of each damaged one before it. Begins again if another process removes one
+/// meanwhile. Throws Error(resource) for one that cannot be read now, and NewerFormat: these may be good.
 std::optional<Checkpoint> newest_good_checkpoint(
     const std::filesystem::path& folder,
     const std::function<void(const std::filesystem::path& checkpoint, const std::string& reason)>& rejected,

@@ -232,9 +232,8 @@ std::vector<std::string> Checkpointer::set_aside_later() {
                       "is removed when the run has passed its step",
                       store_.folder().string(), last_step_, checkpoints));
     }
-    if (!failure.empty()) {
-      remarks.push_back(stays(failure, last_step_));
-    }
+    // The next start from the newest checkpoint would not continue this run.
+    if (!failure.empty()) throw Error(Category::resource, stays(failure, last_step_));
   });
   return remarks;
 }

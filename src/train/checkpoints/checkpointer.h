@@ -50,7 +50,7 @@ class Checkpointer {
   /// before it. Collective.
   void finish();
   /// Sets checkpoints of later steps aside, which a run that was resumed makes again. Returns, on rank 0,
-  /// sentences about them for the user. Collective.
+  /// sentences about them for the user. Collective. Throws Error(resource) on all ranks if one stays.
   std::vector<std::string> set_aside_later();
   /// Writes a checkpoint unless the folder has one of this step or an earlier one, so that a run with
   /// OnNan::rollback can begin. Collective.

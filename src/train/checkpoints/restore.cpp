@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "core/options/check.h"
+#include "core/text/command_line.h"
 #include "core/text/printable.h"
 #include "core/version.h"
 #include "data/image/jpeg.h"
@@ -28,6 +29,8 @@ namespace {
 
 constexpr const char* epochs_name = "epochs";
 constexpr const char* device_name = "device";
+constexpr const char* batch_size_name = "batch-size";
+constexpr const char* drop_last_name = "drop-last";
 
 /// Fact that a checkpoint and a run have with different values.
 struct Difference {
@@ -81,6 +84,38 @@ void check_length(const Checkpoint& checkpoint, const Run& run) {
               epochs_name);
 }
 
+std::string advice_to_begin_with(const Checkpoint& checkpoint) {
+  const std::string model = CheckpointFolder{checkpoint.folder}.model().string();
+  return fmt::format("begin a new run with its parameters ({})", shell_line({"--init-from", model}));
+}
+
+/// Steps of an epoch with the options of the checkpoint.
+std::uint64_t steps_per_epoch_of(const Checkpoint& checkpoint, const Run& run) {
+  TrainerOptions saved = run.options;
+  const auto read = [&](const char* name, auto& value) {
+    const std::string* text = find_fact(checkpoint.state.options, name);
+    if (text != nullptr) from_text(*text, {.name = name, .range = {.min = 1}}, value);
+  };
+  read(batch_size_name, saved.batch.size);
+  read(drop_last_name, saved.drop_last);
+  return steps_of_epoch(saved, run.train.size()).steps;
+}
+
+/// Throws Error(usage) if an epoch would have another number of steps: the run counts its epochs in them,
+/// also in its record and for its best epoch.
+void check_steps_per_epoch(const Checkpoint& checkpoint, const Run& run) {
+  const std::uint64_t before = steps_per_epoch_of(checkpoint, run);
+  if (before == run.epoch.steps) return;
+  const std::string* size = find_fact(checkpoint.state.options, batch_size_name);
+  const bool same_size = size == nullptr || *size == std::to_string(run.options.batch.size);
+  throw Error(Category::usage,
+              fmt::format("{}: an epoch of the run has {}, and with these options {}, which not even --force "
+                          "allows: use the checkpoint's options, or {}",
+                          checkpoint.folder.string(), counted(before, "step"), run.epoch.steps,
+                          advice_to_begin_with(checkpoint)),
+              same_size ? drop_last_name : batch_size_name);
+}
+
 /// Compares the options that affect the result with the checkpoint's. Returns a warning about those that
 /// differ, with `force`; empty: none. Throws Error(usage) about them without it.
 std::string compare_options(const Checkpoint& checkpoint, const CheckpointState& facts, const Run& run,
@@ -101,20 +136,18 @@ std::string compare_options(const Checkpoint& checkpoint, const CheckpointState&
     return fmt::format("the first {} were made with other options: {}",
                        counted(checkpoint.state.step, "step"), fmt::join(texts, ", "));
   }
-  std::string reason, instead;
-  if (found.size() == 1 && found.front().name == epochs_name) {
-    // --force does not help against a length that is refused. Other batches would make other numbers of
-    // steps.
-    check_length(checkpoint, run);
-    reason = ", which changes the learning rates of steps already made";
-    instead = fmt::format(", or begin a new run with its parameters (--init-from {})",
-                          CheckpointFolder{checkpoint.folder}.model().string());
-  }
-  throw Error(Category::usage,
-              fmt::format("{}: options that affect the result differ: {}{}; use the checkpoint's, or --force "
-                          "to continue with another result{}",
-                          checkpoint.folder.string(), fmt::join(texts, ", "), reason, instead),
-              found.front().name);
+  const bool keeps_steps = steps_per_epoch_of(checkpoint, run) == run.epoch.steps;
+  const bool only_epochs = found.size() == 1 && found.front().name == epochs_name;
+  if (only_epochs) check_length(checkpoint, run);  // --force does not help against a length that is refused
+  std::string ways;
+  if (keeps_steps) ways += ", or --force to continue with the new ones, which changes the result";
+  if (only_epochs || !keeps_steps) ways += ", or " + advice_to_begin_with(checkpoint);
+  throw Error(
+      Category::usage,
+      fmt::format("{}: options that affect the result differ: {}{}; use the checkpoint's{}",
+                  checkpoint.folder.string(), fmt::join(texts, ", "),
+                  only_epochs ? ", which changes the learning rates of steps already made" : "", ways),
+      found.front().name);
 }
 
 /// Sentence about the part `name` of the identity, which is not that of the checkpoint's run. `folder`:
@@ -135,7 +168,7 @@ std::string describe_other(const std::string& name, const std::string* folder) {
                      has("training")     ? "training"
                      : has("validation") ? "validation"
                                          : "test",
-                     folder == nullptr ? "" : fmt::format(" (--data-dir {})", *folder));
+                     folder == nullptr ? "" : fmt::format(" ({})", shell_line({"--data-dir", *folder})));
 }
 
 /// Throws Error(data) for a checkpoint of another network or data set. `changed`: warning about other
@@ -158,10 +191,8 @@ void check_states(const Checkpoint& checkpoint, const TrainingState& state, cons
     if (needed.empty() || std::ranges::find(found, needed[0].name, &TensorInfo::name) != found.end())
       continue;
     throw Error(Category::usage,
-                fmt::format("{} has no '{}', which these options need: use its options, or begin a new run "
-                            "with its parameters (--init-from {})",
-                            checkpoint.folder.string(), arena.name,
-                            CheckpointFolder{checkpoint.folder}.model().string()),
+                fmt::format("{} has no '{}', which these options need: use its options, or {}",
+                            checkpoint.folder.string(), arena.name, advice_to_begin_with(checkpoint)),
                 "force");
   }
 }
@@ -310,6 +341,7 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
       checkpoint = read_checkpoint(folder);
       changed = compare_options(*checkpoint, facts, run, force);
       check_identity(*checkpoint, facts, changed);
+      check_steps_per_epoch(*checkpoint, run);
       check_length(*checkpoint, run);
       check_states(*checkpoint, state, run);
       state.evaluation = description_of(checkpoint->model).results;

@@ -7,6 +7,7 @@
 #include "run/checkpoint/checkpoint_folder.h"
 #include "run/checkpoint/small_checkpoint.h"
 #include "support/temporary_folder.h"
+#include "support/test_files.h"
 
 namespace lockstep {
 namespace {
@@ -69,6 +70,24 @@ TEST_F(Store, LaterCheckpointsAreSetAsideAndStayUntilTheRunPassesThem) {
   EXPECT_EQ(folder_.names(), (Names{"step-00000009", "step-00000020", names[3]}));
   write(31, 1);
   EXPECT_EQ(folder_.names(), (Names{"step-00000031"}));
+}
+
+/// As the run that writes there does.
+TEST_F(Store, TheNewestIsChosenAgainIfAnotherProcessRemovesItMeanwhile) {
+  write(1, 1);
+  put("later", 2);
+  TestFiles disk(system_files(), [&](const FileCall& call) {
+    if (call.name == "open" && call.path == folder_ / "step-00000001/model.safetensors") {
+      std::filesystem::rename(folder_ / "later", folder_ / "step-00000002");
+      std::filesystem::remove_all(folder_ / "step-00000001");
+    }
+    return 0;
+  });
+  const ScopedFiles scope(disk);
+  const auto found = newest_good_checkpoint(
+      folder_.path(), [](const auto&, const std::string& reason) { ADD_FAILURE() << reason; });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->state.step, 2U);
 }
 
 TEST_F(Store, ReplacesACheckpointOfTheSameStep) {
