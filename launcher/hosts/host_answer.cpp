@@ -9,16 +9,17 @@
 namespace lockstep::launcher {
 namespace {
 
-/// Value after `word` at the beginning of a line; none: no such line, or another version wrote it. A shell
-/// may print lines of its own before it.
+/// Value after the first `word`, up to the end of its line; none: no such line, or another version wrote it.
+/// A shell may print something of its own before it, with or without a line end.
 template <class Facts>
 std::optional<Facts> find_facts(const std::string& text, std::string_view word) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(word)) continue;
+    const std::size_t at = line.find(word);
+    if (at == line.npos) continue;
     try {
       Facts facts;
-      const JsonDocument document(std::string_view(line).substr(word.size()),
+      const JsonDocument document(std::string_view(line).substr(at + word.size()),
                                   {.file = "answer", .is_message = true});
       document.read(document.root(), facts);
       return facts;

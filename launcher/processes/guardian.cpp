@@ -21,6 +21,7 @@ namespace lockstep::launcher {
 namespace {
 
 constexpr int not_started = 127;  // as the shell has it
+constexpr const char* no_process = "cannot start a process";
 
 /// Whether this signal of a training makes mpirun kill the ranks within a second or two. Such signals are
 /// blocked for mpirun and reported to the launcher, which lets the ranks stop. mpirun passes the others on.
@@ -55,6 +56,12 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
+/// Prints an error with the reason of errno.
+void print_failure(int target, const std::string& failure) {
+  const std::string message = "lockstep-run: error: " + failure + ": " + std::strerror(errno) + "\n";
+  [[maybe_unused]] const ssize_t written = write(target, message.data(), message.size());
+}
+
 /// Replaces this process by the command, which the system kills when `guardian` ends.
 [[noreturn]] void start_command(const Job& job, const Streams& streams, pid_t guardian, pid_t* process) {
   *process = getpid();
@@ -80,8 +87,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   }
   sigprocmask(SIG_SETMASK, &blocked, nullptr);
   execve(command[0], command.data(), environment.data());
-  const std::string message = "lockstep-run: error: " + job.command[0] + ": " + std::strerror(errno) + "\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message.data(), message.size());
+  print_failure(STDERR_FILENO, job.command[0]);
   _exit(not_started);
 }
 
@@ -187,12 +193,13 @@ void wait_for_end(int link) {
   const pid_t self = getpid();
   const pid_t command = fork();
   if (command == 0) start_command(job, streams, self, process);
+  if (command < 0) print_failure(streams.err, no_process);
   close(streams.in);
   close(streams.out);
   close(streams.err);
 
-  const Message end =
-      command < 0 ? Message{Message::Type::ended, not_started} : watch(command, link, ended_children);
+  const Message end = command < 0 ? Message{Message::Type::ended, static_cast<int>(Category::resource)}
+                                  : watch(command, link, ended_children);
   end_descendants({});
   send_message(link, end);
   wait_for_end(link.get());
@@ -218,7 +225,7 @@ Guardian::Guardian(const Job& job, const Streams& streams, std::function<void(in
   command_ = static_cast<pid_t*>(memory);
   process_ = fork();
   if (process_ < 0) {
-    throw Error(Category::resource, std::string("cannot start a process: ") + std::strerror(errno));
+    throw Error(Category::resource, std::string(no_process) + ": " + std::strerror(errno));
   }
   if (process_ == 0) {
     link_ = {};

@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,28 +26,37 @@ constexpr milliseconds time_to_end{1000};
 /// Time after which programs are slow.
 constexpr milliseconds patience{5000};
 
-/// Starts a program with these streams, in a session of its own. Returns its process; negative: it cannot be
-/// started.
+/// Starts a program with these streams, in a session of its own. The system kills it when this thread ends.
+/// Returns its process; negative: it cannot be started.
 pid_t spawn(const CommandWords& command, int output, int errors) {
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  const sigset_t none = make_signal_set({}), piped = make_signal_set({SIGPIPE});
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &piped);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+  const FileDescriptor failure(ends[0]);
+  FileDescriptor failure_end(ends[1]);
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  pid_t process = -1;
-  if (posix_spawnp(&process, words[0], &files, &attributes, words.data(), environ) != 0) process = -1;
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&files);
-  return process;
+  const sigset_t none = make_signal_set({});
+  const pid_t parent = getpid();
+  const pid_t process = fork();
+  if (process == 0) {  // allocates nothing: another thread may have held the lock of the heap
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);  // it ended before
+    dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+    dup2(output, STDOUT_FILENO);
+    dup2(errors, STDERR_FILENO);
+    std::signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    execve(words[0], words.data(), environ);
+    [[maybe_unused]] const ssize_t written = write(failure_end.get(), "", 1);
+    _exit(1);
+  }
+  failure_end = {};
+  char byte = 0;
+  if (process < 0 || read(failure.get(), &byte, 1) <= 0) return process;  // closed: it was started
+  waitpid(process, nullptr, 0);
+  return -1;
 }
 
 /// A program that runs, and what it has printed so far.

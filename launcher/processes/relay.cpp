@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <system_error>
 
 #include "core/text/message.h"
 #include "lockstep/error.h"
@@ -47,7 +48,11 @@ Relay::~Relay() {
 
 void Relay::start() {
   input_ = {};
-  thread_ = std::thread([this] { copy(); });
+  try {
+    thread_ = std::thread([this] { copy(); });
+  } catch (const std::system_error& error) {
+    throw Error(Category::resource, std::string("cannot start a thread: ") + error.what());
+  }
 }
 
 void Relay::copy() {

@@ -27,7 +27,8 @@ class Relay {
 
   /// End of the pipe to write to.
   int input() const { return input_.get(); }
-  /// Starts the thread, once the processes that write have the input. Closes it here.
+  /// Starts the thread, once the processes that write have the input. Closes it here. Throws Error(resource)
+  /// if the system has no thread to spare.
   void start();
   /// Descriptor that can be read when all is copied, after all writers have ended.
   int ended() const { return ended_.get(); }

@@ -202,7 +202,8 @@ bool needs_one_rank(const std::vector<std::string>& command) {
 
 Arguments parse_arguments(std::span<const char* const> words) {
   Arguments result;
-  std::string unknown;  // first word that is neither an option nor a value
+  std::string unknown;        // first word that is neither an option nor a value
+  bool may_be_value = false;  // whether the next word may belong to an option that is not known here
   Reader reader(words);
   while (!reader.at_end() && !is_subcommand(reader.word())) {
     if (reader.word() == "--") {
@@ -220,10 +221,14 @@ Arguments parse_arguments(std::span<const char* const> words) {
     refuse_other_option(reader.word());
     if (const OwnOption* const own = own_option(reader.word())) {
       own->read(result, reader);
+      may_be_value = false;
     } else {
       const std::vector<std::string> option = reader.take(1 + values_of(reader.word()));
       if (is_number_of_ranks(option[0]) && option.size() == 2) read_number(option[0], option[1], 1);
-      if (unknown.empty() && !option[0].starts_with("-")) unknown = option[0];
+      const bool is_option = option[0].starts_with("-");
+      if (!is_option && !may_be_value) throw Error(Category::usage, no_command(option[0]));
+      if (!is_option && unknown.empty()) unknown = option[0];
+      may_be_value = is_option && option.size() == 1;
       result.mpirun.append(option);
     }
   }

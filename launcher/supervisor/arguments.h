@@ -32,9 +32,10 @@ struct Arguments {
   std::string subcommand() const { return command.empty() ? "" : command[0]; }
 };
 
-/// Reads the words after the program's name. Throws Error(usage) if there are words but no command, for an
-/// option of another launcher, and if -np or an option of lockstep-run has a wrong value or no effect.
-/// Without any word, and with `check`, `command` may be empty.
+/// Reads the words after the program's name. Throws Error(usage) if there are words but no command, for a
+/// word before the command that is neither an option nor a value of one, for an option of another launcher,
+/// and if -np or an option of lockstep-run has a wrong value or no effect. Without any word, and with
+/// `check`, `command` may be empty.
 Arguments parse_arguments(std::span<const char* const> words);
 
 /// Throws Error(usage) if --min-ranks is given and the number of ranks is unknown, or smaller than it.

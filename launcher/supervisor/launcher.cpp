@@ -33,6 +33,7 @@
 #include "core/text/printable.h"
 #include "hosts/ask_hosts.h"
 #include "hosts/host_names.h"
+#include "hosts/host_wait.h"
 #include "lockstep/error.h"
 #include "processes/guardian.h"
 #include "processes/leftovers.h"
@@ -159,11 +160,14 @@ class Run {
   void use(const HostReport& report);
   void refuse(const HostReport& report, const HostProblem& problem);
   void attempt();
-  int watch(Guardian& guardian, const Reports& reports, const std::vector<const Relay*>& relays);
+  HostWait wait_for_hosts() const;
+  int watch(Guardian& guardian, const Reports& reports, HostWait& wait,
+            const std::vector<const Relay*>& relays);
   int milliseconds_to_next() const;
   int status_for_caller(int status) const;
   void leave_out(const FewerRanks& fewer, const std::string& reason);
   void report_restart() const;
+  std::string advice_after(const Attempt& attempt) const;
   void report_end(const Attempt& attempt, bool crashed) const;
   bool lost_checkpoint() const;
   void report_stop(LauncherReport::Stop stop) const;
@@ -393,6 +397,7 @@ void Run::attempt() {
   }
   int status = 0;
   bool crashed = false;
+  HostWait wait = wait_for_hosts();
   {
     Guardian guardian(job, streams, [this](int signal) {
       if (signal != SIGSTOP) return stop_.on_signal(signal, Clock::now());
@@ -401,7 +406,7 @@ void Run::attempt() {
     guardian_ = &guardian;
     out.start();
     err.start();
-    status = watch(guardian, reports, {&out, &err});
+    status = watch(guardian, reports, wait, {&out, &err});
     crashed = guardian.crashed();
     lost_output_ = lost_output_ || (out.failure() != 0 && !is_unread(out.failure()));
     guardian_ = nullptr;
@@ -416,6 +421,9 @@ void Run::attempt() {
     status = *attempt.ranks_status;
   } else if (crashed) {
     attempt.mpirun_failure = "mpirun was killed by " + signal_name(status - 128);
+  } else if (wait.is_over()) {
+    attempt.mpirun_failure = wait.failure();
+    status = static_cast<int>(Category::peer);
   } else if (!attempt.failure && !stop_.requested() && !can_come_from_lockstep(status) &&
              status != 128 + SIGKILL && !can_start(program_, signals_)) {
     // mpirun's own status, 131 or 132, looks like a signal. Ranks that were killed had started, and the
@@ -423,18 +431,39 @@ void Run::attempt() {
     attempt.mpirun_failure = "mpirun could not start " + program_ + ", which is missing or damaged";
     status = static_cast<int>(Category::resource);
   }
-  attempt.status = status;
   attempt.stop_requested = stop_.requested();
+  if (attempt.stop_requested && !stop_.killed()) {
+    // A rank that has not installed its handler yet is killed by the request. Without any rank, mpirun ends
+    // with 0 or a status of its own.
+    const bool is_of_mpirun = !reports.heard() && (status == 0 || !can_come_from_lockstep(status));
+    if (status == 128 + SIGUSR1 || is_of_mpirun) status = static_cast<int>(Category::stopped);
+  }
+  attempt.status = status;
   if (attempt.stop) report_stop(*attempt.stop);
   if (status == 0) attempt.failure.reset();
   report_end(attempt, crashed);
   attempts_.push_back(attempt);
 }
 
-/// Says why an attempt failed if no rank could, as mpirun is silenced. `crashed`: a signal ended mpirun.
+/// Advice how to continue the run of this attempt; empty: it has no run directory.
+std::string Run::advice_after(const Attempt& attempt) const {
+  if (attempt.run_directory.empty()) return {};
+  const bool resumes = attempt.checkpoint > 0;
+  return (resumes ? "resume with: " : "begin again with: ") + start_ + " " +
+         shell_line(resume_command(arguments_.command, attempt.run_directory, resumes));
+}
+
+/// Says what no rank could: why an attempt failed, as mpirun is silenced, and how to continue after a stop.
+/// `crashed`: a signal ended mpirun.
 void Run::report_end(const Attempt& attempt, bool crashed) const {
+  const std::string advice = advice_after(attempt);
+  if (attempt.stop_requested) {
+    const bool said = attempt.stop || attempt.failure || attempt.status == 0;
+    if (!said && !advice.empty()) say(advice);
+    return;
+  }
   const bool explained = !attempt.mpirun_failure.empty();
-  if (!is_silent() || attempt.stop_requested) return;
+  if (!is_silent()) return;
   if (!explained && can_come_from_lockstep(attempt.status)) return;
   const bool killed = attempt.status == 128 + SIGKILL;
   // A rank's line about another one that ended for an unknown reason has the advice, but not the signal.
@@ -452,11 +481,7 @@ void Run::report_end(const Attempt& attempt, bool crashed) const {
     }
     line += std::string("; if nothing says why: lockstep-run --mca ") + quiet + " 0 ...";
   }
-  if ((crashed || killed) && !attempt.failure && !attempt.run_directory.empty()) {
-    const bool resumes = attempt.checkpoint > 0;
-    line += (resumes ? "; resume with: " : "; begin again with: ") + start_ + " " +
-            shell_line(resume_command(arguments_.command, attempt.run_directory, resumes));
-  }
+  if ((crashed || killed) && !attempt.failure && !advice.empty()) line += "; " + advice;
   say(line);
 }
 
@@ -493,9 +518,17 @@ bool Run::prints_samples() const {
   return arguments_.subcommand() == "predict" || (arguments_.subcommand() == "data" && is_order);
 }
 
+HostWait Run::wait_for_hosts() const {
+  // A scheduler may let mpirun wait for its turn. With these options, ranks may run without being heard.
+  const bool has_none =
+      machine_.scheduled || arguments_.mpirun.has({"output-filename", "xml", "xml-file", "xterm"});
+  return {has_none ? std::vector<std::string>{} : other_hosts(arguments_.mpirun, machine_), Clock::now()};
+}
+
 /// Returns the status of the job when all its processes have ended and their output is copied. Throws
 /// Error(resource) if the output of a command other than a training cannot be written.
-int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<const Relay*>& relays) {
+int Run::watch(Guardian& guardian, const Reports& reports, HostWait& wait,
+               const std::vector<const Relay*>& relays) {
   int result = 0;
   bool killed = false, warned = false;
   const auto check_output = [&](bool runs) {
@@ -527,6 +560,11 @@ int Run::watch(Guardian& guardian, const Reports& reports, const std::vector<con
     }
     check_output(events[1].fd >= 0);
     stop_.on_time(Clock::now());
+    if (!reports.heard() && !stop_.requested()) {
+      const HostWait::Due due = wait.look(Clock::now());
+      if (due == HostWait::Due::warning) say(wait.warning());
+      if (due == HostWait::Due::end) guardian.send(SIGKILL);
+    }
     for (std::size_t i = 1; i < events.size(); ++i) {
       if (events[i].fd < 0 || events[i].revents == 0) continue;
       if (i == 1) {
@@ -563,12 +601,9 @@ int Run::milliseconds_to_next() const {
 
 /// Maps the ranks' exit status to lockstep-run's.
 int Run::status_for_caller(int status) const {
-  constexpr int stopped = static_cast<int>(Category::stopped);
   if (status == 0 && lost_output_) return static_cast<int>(Category::resource);
-  if (!stop_.requested() || status == 0 || status == stopped) return status;
-  if (stop_.killed()) return 128 + stop_.signal();
-  // A rank that has not installed its handler yet is killed by the signal: there is nothing to save.
-  return status == 128 + SIGUSR1 ? stopped : status;
+  const bool ended_itself = status == 0 || status == static_cast<int>(Category::stopped);
+  return stop_.killed() && !ended_itself ? 128 + stop_.signal() : status;
 }
 
 void Run::leave_out(const FewerRanks& fewer, const std::string& reason) {
@@ -604,6 +639,8 @@ int Run::operator()() {
   while (true) {
     for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
     if (stop_.requested()) {
+      const std::string advice = attempts_.empty() ? "" : advice_after(attempts_.back());
+      if (!advice.empty()) say(advice);
       return status_for_caller(stop_.killed() ? 128 + SIGKILL : static_cast<int>(Category::stopped));
     }
     const std::size_t before = attempts_.size();

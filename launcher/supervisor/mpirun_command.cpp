@@ -43,12 +43,14 @@ std::vector<std::string> words_in(const std::string& text) {
   return {std::istream_iterator<std::string>(input), {}};
 }
 
-/// The first program of "ssh -p 2222 : rsh" that exists, with its options.
+/// The first program of "ssh -p 2222 : rsh" that exists, by its full path, with its options.
 std::vector<std::string> find_agent(const std::string& agents) {
   std::istringstream input(agents);
   for (std::string agent; std::getline(input, agent, ':');) {
     std::vector<std::string> words = words_in(agent);
-    if (!words.empty() && !find_program(words[0], {}).empty()) return words;
+    if (words.empty()) continue;
+    words[0] = find_program(words[0], {});
+    if (!words[0].empty()) return words;
   }
   throw Error(Category::resource, "no program to start ranks on other hosts (" + agents +
                                       "); install openssh-client, or name one by OMPI_MCA_plm_rsh_agent");
@@ -57,7 +59,7 @@ std::vector<std::string> find_agent(const std::string& agents) {
 }  // namespace
 
 Machine this_machine() {
-  return {.cores = physical_cores(),
+  return {.cores = usable_cores(),
           .processors = available_processors(),
           .nodes = usable_nodes(),
           .scheduled = is_set("SLURM_JOB_ID") || is_set("PBS_JOBID") || is_set("LSB_JOBID"),
@@ -65,11 +67,17 @@ Machine this_machine() {
           .host = host_name()};
 }
 
+std::vector<std::string> other_hosts(const MpirunOptions& options, const Machine& machine) {
+  std::vector<std::string> names;
+  for (const MpirunOptions::Host& host : options.hosts()) {
+    const std::string& name = host.name;
+    if (name != "localhost" && name != "127.0.0.1" && !same_host(name, machine.host)) names.push_back(name);
+  }
+  return names;
+}
+
 bool is_only_here(const MpirunOptions& options, const Machine& machine) {
-  const auto is_here = [&](const MpirunOptions::Host& host) {
-    return host.name == "localhost" || host.name == "127.0.0.1" || same_host(host.name, machine.host);
-  };
-  return !machine.scheduled && std::ranges::all_of(options.hosts(), is_here);
+  return !machine.scheduled && other_hosts(options, machine).empty();
 }
 
 void check_number_of_ranks(const MpirunOptions& options, const Machine& machine) {

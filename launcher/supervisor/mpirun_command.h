@@ -10,7 +10,7 @@ namespace lockstep::launcher {
 
 /// Facts about this machine and the environment that decide options of mpirun.
 struct Machine {
-  int cores = 0;           ///< physical ones; 0: unknown
+  int cores = 0;           ///< usable_cores; 0: unknown
   int processors = 0;      ///< available_processors
   int nodes = 1;           ///< NUMA nodes of these processors
   bool scheduled = false;  ///< whether Slurm, PBS or LSF names the hosts
@@ -23,6 +23,9 @@ Machine this_machine();
 /// Whether mpirun would refuse the ranks: it counts cores, not hardware threads. If the user or a scheduler
 /// names the hosts, their numbers of slots decide.
 bool needs_oversubscribe(const MpirunOptions& options, const Machine& machine);
+
+/// Hosts other than this one in the lists and files of hosts.
+std::vector<std::string> other_hosts(const MpirunOptions& options, const Machine& machine);
 
 /// Whether no scheduler and no list or file of hosts names a host other than this one.
 bool is_only_here(const MpirunOptions& options, const Machine& machine);

@@ -25,6 +25,7 @@ using Names = MpirunOptions::Names;
 const Names rank_options = {"np", "n", "c"};
 const Names host_lists = {"H", "host"};
 const Names own_host_lists = {"hosts"};  // not mpirun's
+const Names all_host_lists = {"H", "host", "hosts"};
 const Names host_files = {"hostfile", "machinefile", "default-hostfile"};
 /// Options that place ranks on hosts, and that decide how many there are.
 const Names placing_options = {"map-by",     "rf",  "rankfile", "N",  "npernode",
@@ -72,16 +73,25 @@ const Names maximum_words = {"max_slots", "max-slots", "slots_max", "slots-max",
                              "cpu_max",   "cpu-max",   "max_count", "max-count", "count_max", "count-max"};
 const Names login_words = {"username", "user_name", "user-name", "port"};
 
+/// Place of logins. mpirun gets the hosts of all lists and files by --host, which knows none.
+constexpr const char* login_remedy = "users and ports in ~/.ssh/config (User, Port)";
+
 bool is_one_of(std::string_view key, Names names) { return std::ranges::find(names, key) != names.end(); }
 
-/// Whether mpirun accepts `word` after the name of a host. It ignores other words without "=".
+/// Whether `word` may follow the name of a host. mpirun ignores unknown words without "=".
 bool is_host_word(std::string_view word) {
   const std::string_view key = word.substr(0, word.find('='));
   const bool has_value = key.size() < word.size();
   if (is_one_of(key, slot_words) || is_one_of(key, maximum_words)) {
     return has_value && whole_number<int>(word.substr(key.size() + 1)).value_or(-1) >= 0;
   }
-  return !has_value || is_one_of(key, login_words);
+  return !has_value;
+}
+
+/// Whether mpirun would take `word` for the user or the port of ssh.
+bool is_login_word(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  return equals != word.npos && is_one_of(word.substr(0, equals), login_words);
 }
 
 /// `text` without comments. Their line ends stay, so that lines keep their numbers.
@@ -139,6 +149,7 @@ std::string read_file(const std::ifstream& input, const std::string& path,
       add(hosts, {host.name.substr(host.name.find('=') + 1), 1});
       continue;
     }
+    if (host.name.find('@') != host.name.npos) refuse(host.name, login_remedy);
     const std::size_t colon = host.name.find(':');
     const bool has_slots = std::ranges::count(host.name, ':') == 1 && !host.name.starts_with('+');
     if (has_slots && number(std::string_view(host.name).substr(colon + 1)) > 0) {
@@ -149,7 +160,7 @@ std::string read_file(const std::ifstream& input, const std::string& path,
     }
     bool has_ranks = true;  // unless slots=0
     for (std::string word; words >> word;) {
-      if (!is_host_word(word)) refuse(word, "lines as a slots=2");
+      if (!is_host_word(word)) refuse(word, is_login_word(word) ? login_remedy : "lines as a slots=2");
       const std::string_view key = std::string_view(word).substr(0, word.find('='));
       const bool sets_slots = key.size() < word.size() && is_one_of(key, slot_words);
       if (!sets_slots) continue;
@@ -171,6 +182,14 @@ std::string list_of(const std::vector<MpirunOptions::Host>& hosts) {
   return list;
 }
 
+/// Throws Error(usage) if a list of hosts has a user, as in USER@NAME.
+void check_names(const std::string& option, const std::string& list) {
+  for (const std::string& entry : split(list, ',')) {
+    if (entry.find('@') == entry.npos) continue;
+    throw Error(Category::usage, option + ": " + in_quotes(entry) + " is wrong: write " + login_remedy);
+  }
+}
+
 /// Throws Error(usage) if a list of --hosts has an entry that is neither NAME nor NAME:SLOTS.
 void check_list(const std::string& list) {
   for (const std::string& entry : split(list, ',')) {
@@ -186,9 +205,8 @@ void check_list(const std::string& list) {
 
 std::size_t values_of(std::string_view option) {
   if (among(option, parameter_options)) return 2;
-  const bool takes_one = among(option, rank_options) || among(option, host_lists) ||
-                         among(option, own_host_lists) || among(option, host_files) ||
-                         among(option, remaining_options);
+  const bool takes_one = among(option, rank_options) || among(option, all_host_lists) ||
+                         among(option, host_files) || among(option, remaining_options);
   return takes_one ? 1 : 0;
 }
 
@@ -231,7 +249,7 @@ std::optional<std::string> MpirunOptions::parameter(std::string_view name) const
   return value;
 }
 
-bool MpirunOptions::names_hosts() const { return has(own_host_lists) || has(host_lists) || has(host_files); }
+bool MpirunOptions::names_hosts() const { return has(all_host_lists) || has(host_files); }
 
 bool MpirunOptions::places_ranks() const { return has(placing_options); }
 
@@ -250,19 +268,23 @@ void MpirunOptions::set_ranks(int ranks) {
 
 std::vector<MpirunOptions::Host> MpirunOptions::hosts() const {
   std::vector<Host> result;
+  const bool has_list = has(all_host_lists);
   for (const Option& option : options_) {
     if (option.size() < 2) continue;
     if (among(option[0], host_lists)) read_list(option[1], 1, result);
     if (among(option[0], own_host_lists)) read_list(option[1], 0, result);
-    if (among(option[0], host_files)) read_file(std::ifstream(option[1]), option[1], result);
+    if (among(option[0], host_files) && !has_list) read_file(std::ifstream(option[1]), option[1], result);
   }
   return result;
 }
 
 void MpirunOptions::check_hosts() {
+  const bool has_list = has(all_host_lists);
   for (const std::string& list : values(own_host_lists)) check_list(list);
   for (Option& option : options_) {
-    if (!among(option[0], host_files) || option.size() < 2) continue;
+    if (option.size() < 2) continue;
+    if (among(option[0], all_host_lists)) check_names(option[0], option[1]);
+    if (!among(option[0], host_files)) continue;
     const std::string file = option[1];
     if (file == "none") continue;  // Open MPI's word for no file
     errno = 0;
@@ -282,7 +304,7 @@ void MpirunOptions::check_hosts() {
     }
     // A pipe can be read only once, and hosts() and mpirun would read it again.
     std::error_code error;
-    if (!found.empty() && !std::filesystem::is_regular_file(file, error)) {
+    if (!found.empty() && !has_list && !std::filesystem::is_regular_file(file, error)) {
       option = {"--host", list_of(found)};
     }
   }
@@ -290,7 +312,7 @@ void MpirunOptions::check_hosts() {
 
 void MpirunOptions::set_hosts(const std::vector<Host>& hosts) {
   std::erase_if(options_, [](const Option& option) {
-    return among(option[0], own_host_lists) || among(option[0], host_lists) || among(option[0], host_files);
+    return among(option[0], all_host_lists) || among(option[0], host_files);
   });
   append({"--host", list_of(hosts)});
 }

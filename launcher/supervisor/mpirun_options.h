@@ -52,12 +52,13 @@ class MpirunOptions {
     std::string name;
     int slots = 0;
   };
-  /// Hosts that --hosts, --host and the files of --hostfile name, in their order. Hosts with slots=0 are left
-  /// out. Empty: this host, or the hosts of a scheduler. Without a number, --host has one slot per mention.
+  /// Hosts that --hosts and --host name, in their order; without such a list, those of the files of
+  /// --hostfile: with both, Open MPI 4.1 takes the list. Hosts with slots=0 are left out. Empty: this host,
+  /// or the hosts of a scheduler. Without a number, --host has one slot per mention.
   std::vector<Host> hosts() const;
   /// Throws Error(usage) for a file of hosts that cannot be read, has a wrong word or names no host, as
-  /// mpirun, silenced, does not say so, and for --hosts with a wrong number of slots. Replaces a pipe, which
-  /// can be read only once, by a list of --host.
+  /// mpirun, silenced, does not say so, for --hosts with a wrong number of slots, and for users and ports of
+  /// ssh. Replaces a pipe, which can be read only once, by a list of --host.
   void check_hosts();
   /// Replaces all lists and files of hosts by one list of --host.
   void set_hosts(const std::vector<Host>& hosts);

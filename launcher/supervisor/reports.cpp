@@ -47,6 +47,7 @@ void Reports::take_report(std::string_view text) {
   const std::optional<LauncherReport> report = parse_report(text);
   if (!report) return;
   const std::lock_guard lock(mutex_);
+  heard_ = true;
   if (report->failure && !take_failure(*report->failure)) return;
   if (report->run_directory) attempt_.run_directory = *report->run_directory;
   if (report->checkpoint) attempt_.checkpoint = *report->checkpoint;
@@ -65,6 +66,11 @@ bool Reports::take_failure(const LauncherReport::Failure& failure) {
   if (first && !explains) return false;
   attempt_.failure = failure;
   return true;
+}
+
+bool Reports::heard() const {
+  const std::lock_guard lock(mutex_);
+  return heard_;
 }
 
 bool Reports::started() const {

@@ -21,6 +21,8 @@ class Reports {
   /// Takes the text of a rank's report.
   void take_report(std::string_view text);
 
+  /// Whether a rank has reported anything, which is the first thing that it does.
+  bool heard() const;
   /// Whether a rank has reported from which step it continues: all ranks handle signals.
   bool started() const;
   /// The attempt so far. Its failure is the first one, as later ones follow from that.
@@ -32,6 +34,7 @@ class Reports {
   std::function<double()> clock_;
   mutable std::mutex mutex_;
   Attempt attempt_;
+  bool heard_ = false;
   bool started_ = false;
 };
 

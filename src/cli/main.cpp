@@ -70,6 +70,7 @@ int dispatch(std::span<char* const> words) {
   }
   if (name == preflight_flag) return run_preflight(words.subspan(1));
   check_launcher();
+  report_to_launcher({});  // this process has started
   return run_command(words);
 }
 

@@ -32,7 +32,7 @@ constexpr std::byte time_limit{255};  // as a cause, beside the numbers of signa
 struct Received {
   std::atomic<bool> waits{false};          ///< whether signals wait for a boundary
   std::atomic<bool> announces{false};      ///< whether this process prints
-  std::atomic<bool> has_launcher{false};   ///< whether SIGUSR1 stands for the signal that lockstep-run got
+  std::atomic<bool> has_launcher{false};   ///< whether lockstep-run advises, and asks by SIGUSR1
   std::atomic<int> ending{0};              ///< threads that end the process, as the run has not begun
   std::atomic<bool> announced{false};      ///< whether one of them has printed
   std::atomic<int> stop{0};                ///< first signal that stops the run; 0: none
@@ -74,7 +74,8 @@ bool prevents_the_run() {
         write_text(" by SIG");
         write_text(sigabbrev_np(number));
       }
-      write_text(" before the first step: there is nothing to save; start again\n");
+      write_text(" before the first step: there is nothing to save");
+      write_text(received.has_launcher.load() ? "\n" : "; start again\n");
     }
     sleep_for(300);
   }

@@ -49,6 +49,7 @@ TEST(Arguments, AHostMayHaveTheNameOfASubcommand) {
     }
   }
   EXPECT_EQ(parse({"--mca", "btl", "data", "eval", "m"}).mpirun.words(), (Words{"--mca", "btl", "data"}));
+  EXPECT_EQ(parse({"--not-known-here", "value", "train"}).command, (Words{"train"}));
   EXPECT_EQ(parse({"-np", "2", "--", "other"}).command, (Words{"other"}));
 }
 
@@ -84,6 +85,10 @@ TEST(Arguments, WrongValuesAndOptionsWithoutEffectAreRefused) {
            {{"-np", "2"}, {"no command; known: train, eval, "}},
            {{"-np"}, {"no command"}},
            {{"-np", "2", "trian", "--lr", "1"}, {"unknown command 'trian'; known: train, "}},
+           {{"lockstep", "train"}, {"unknown command 'lockstep'; known: train, "}},
+           {{"-np", "2", "foo", "train"}, {"unknown command 'foo'"}},
+           {{"--grace", "5", "foo", "train"}, {"unknown command 'foo'"}},
+           {{"--tag-output", "trian", "--lr", "1"}, {"unknown command 'trian'"}},
            {{"--nnodes", "2", "train"}, {"did you mean --hosts A,B or --hostfile FILE?"}},
            {{"--time=5", "train"}, {"unknown option '--time'; did you mean train --max-time 5m?"}},
            {{"-p", "gpu", "train"}, {"unknown option '-p'; it is one of Slurm: give it to sbatch, salloc"}},

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -69,6 +71,29 @@ TEST_F(GuardianTest, PassesOnStatusEnvironmentAndOutput) {
   start("", "/no/such/program");
   EXPECT_EQ(wait(), 127);
   EXPECT_NE(line().find("/no/such/program: No such file"), std::string::npos);
+}
+
+/// A limit that leaves room for the guardian alone, for a user who has no other processes.
+TEST_F(GuardianTest, SaysThatTheCommandCannotBeStarted) {
+  constexpr uid_t user = 54321;
+  constexpr int not_root = 77;
+  const auto start_as_user = [this]() noexcept {
+    const rlimit limit{2, 2};
+    if (setresuid(user, user, user) != 0) return not_root;
+    if (setrlimit(RLIMIT_NPROC, &limit) != 0) return 1;
+    start("exit 7");
+    const int status = wait();
+    const bool explained =
+        line() == "lockstep-run: error: cannot start a process: Resource temporarily unavailable";
+    guardian_.reset();
+    return status == 4 && explained ? 0 : 1;
+  };
+  const pid_t child = fork();
+  if (child == 0) _exit(start_as_user());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (exit_status_of(status) == not_root) GTEST_SKIP() << "needs root, to become another user";
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(GuardianTest, EndsAllThatTheCommandHasStarted) {

@@ -195,6 +195,7 @@ TEST(HostAnswer, TableOfOutputs) {
   const std::vector<Row> table = {
       {output(0, known + data), "", ""},
       {output(0, "Welcome to b!\n" + known), "", ""},
+      {output(0, "\x1b]0;b\x07" + known), "", ""},  // the title of a terminal
       {slow_data, "", ""},
       {late, "does not answer within 60 s (Connecting)", must_work},
       {none, "cannot be asked: ssh b cannot be started", must_work},

@@ -46,6 +46,9 @@ TEST(MpirunOptions, HostsOfListsAndFiles) {
   EXPECT_EQ(list(MpirunOptions({"-H", "a:2,b", "--host", "b,c:x"})), "a:2 b:2 c:0 ");
   EXPECT_EQ(list(MpirunOptions({"--hosts", "a:2,b,b"})), "a:2 b:0 ");
   EXPECT_EQ(list(MpirunOptions({"--hostfile", file})), "a:4 b.example:2 c:0 ");
+  for (const char* option : {"-H", "--host", "--hosts"}) {
+    EXPECT_EQ(list(MpirunOptions({"--hostfile", file, option, "c:1,a:2"})), "c:1 a:2 ") << option;
+  }
   EXPECT_EQ(list(MpirunOptions({"--hostfile", (folder / "none").string()})), "");
   EXPECT_NO_THROW(MpirunOptions({"--hostfile", file, "--default-hostfile", "none"}).check_hosts());
   expect_error(Category::usage, {"--machinefile: cannot open '", "/none': No such file"}, [&] {
@@ -55,12 +58,11 @@ TEST(MpirunOptions, HostsOfListsAndFiles) {
 
 TEST(MpirunOptions, FilesOfHostsHaveTheWordsOfMpirun) {
   const TemporaryFolder folder;
-  const std::string file =
-      folder.write("hosts",
-                   "a slots = 2 // fast\n/* two\nlines */\nroot@b max-slots=4 username=me port=22\n"
-                   "c count=3\n::1 cpu=1\nhead slots=0\nd 2\ne fast slots=1\n"
-                   "rank 0=f slot=1\nrank 1 = f slot=0:1\n");
-  EXPECT_EQ(list(MpirunOptions({"--hostfile", file})), "a:2 root@b:0 c:3 ::1:1 d:0 e:1 f:2 ");
+  const std::string file = folder.write("hosts",
+                                        "a slots = 2 // fast\n/* two\nlines */\nb max-slots=4\n"
+                                        "c count=3\n::1 cpu=1\nhead slots=0\nd 2\ne fast slots=1\n"
+                                        "rank 0=f slot=1\nrank 1 = f slot=0:1\n");
+  EXPECT_EQ(list(MpirunOptions({"--hostfile", file})), "a:2 b:0 c:3 ::1:1 d:0 e:1 f:2 ");
   EXPECT_NO_THROW(MpirunOptions({"--hostfile", file}).check_hosts());
   const std::string blanks(300000, ' '), letters(300000, 'x');
   folder.write("hosts",
@@ -70,17 +72,20 @@ TEST(MpirunOptions, FilesOfHostsHaveTheWordsOfMpirun) {
     const char* text;
     const char* message;
   };
-  for (const Row& row :
-       std::vector<Row>{{"a\n# b\nc slot=2\n", "/hosts:3: 'slot=2' is wrong: write lines as"},
-                        {"a slots=abc\n", "/hosts:1: 'slots=abc' is wrong: write lines"},
-                        {"a slots=\n", "/hosts:1: 'slots=' is wrong"},
-                        {"a slots=-1\n", "/hosts:1: 'slots=-1' is wrong"},
-                        {"a slots 2\n", "/hosts:1: 'slots' is wrong"},
-                        {"/* two\nlines */ a\n/* b\n\n*/c slot=2\n", "/hosts:5: 'slot=2' is wrong"},
-                        {"slots=2\n", "/hosts:1: 'slots=2' is wrong"},
-                        {"a:2\n", "/hosts:1: 'a:2' is wrong: write a slots=2"},
-                        {"# none\n", "/hosts: names no host; write lines as a slots=2"},
-                        {"", "/hosts: names no host"}}) {
+  for (const Row& row : std::vector<Row>{
+           {"a\n# b\nc slot=2\n", "/hosts:3: 'slot=2' is wrong: write lines as"},
+           {"a slots=abc\n", "/hosts:1: 'slots=abc' is wrong: write lines"},
+           {"a slots=\n", "/hosts:1: 'slots=' is wrong"},
+           {"a slots=-1\n", "/hosts:1: 'slots=-1' is wrong"},
+           {"a slots 2\n", "/hosts:1: 'slots' is wrong"},
+           {"/* two\nlines */ a\n/* b\n\n*/c slot=2\n", "/hosts:5: 'slot=2' is wrong"},
+           {"slots=2\n", "/hosts:1: 'slots=2' is wrong"},
+           {"a:2\n", "/hosts:1: 'a:2' is wrong: write a slots=2"},
+           {"a port=22\n", "/hosts:1: 'port=22' is wrong: write users and ports in ~/.ssh/config"},
+           {"a slots=1 username = me\n", "/hosts:1: 'username=me' is wrong: write users and ports"},
+           {"me@a slots=1\n", "/hosts:1: 'me@a' is wrong: write users and ports in ~/.ssh/config"},
+           {"# none\n", "/hosts: names no host; write lines as a slots=2"},
+           {"", "/hosts: names no host"}}) {
     folder.write("hosts", row.text);
     expect_error(Category::usage, {"--hostfile: ", row.message}, [&] {
       MpirunOptions({"--hostfile", file}).check_hosts();
@@ -112,6 +117,12 @@ TEST(MpirunOptions, HostsWithoutANameOrWithAWrongNumberAreRefused) {
     });
   }
   EXPECT_NO_THROW(MpirunOptions({"--hosts", "a:2,b"}).check_hosts());
+  for (const char* option : {"-H", "--host", "--hosts"}) {
+    expect_error(Category::usage,
+                 {std::string(option) + ": 'me@b:2' is wrong: write users and ports in ~/.ssh/config"}, [&] {
+                   MpirunOptions({option, "a,me@b:2"}).check_hosts();
+                 });
+  }
 }
 
 TEST(MpirunOptions, ParametersComeFromOptionsOrTheEnvironment) {
@@ -129,7 +140,7 @@ TEST(MpirunOptions, ParametersComeFromOptionsOrTheEnvironment) {
 TEST(RemoteShell, IsThatOfMpirun) {
   EXPECT_EQ(remote_shell(
                 MpirunOptions({"--mca", "plm_rsh_agent", "/no/such : sh -e", "--mca", "plm_rsh_args", "-x"})),
-            (Words{"sh", "-e", "-x"}));
+            (Words{find_program("sh", {}), "-e", "-x"}));
   expect_error(Category::resource, {"no program to start ranks on other hosts (/no/such)", "openssh-client"},
                [] {
                  remote_shell(MpirunOptions({"--mca", "plm_rsh_agent", "/no/such"}));

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/files/file.h"
 #include "core/process/signals.h"
+#include "processes/descendants.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -43,6 +45,23 @@ TEST(ProgramOutput, ProgramsStartWithoutBlockedSignals) {
       read_program({"/bin/grep", "SigBlk", "/proc/self/status"}, {.limit = seconds(60)});
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   EXPECT_EQ(output.text, "SigBlk:\t0000000000000000\n");
+}
+
+/// As when lockstep-run is killed while its ssh waits for a host.
+TEST(ProgramOutput, AProgramEndsWithTheProcessThatReadsIt) {
+  while (waitpid(-1, nullptr, 0) > 0) {
+  }  // programs of other tests, which were killed
+  adopt_descendants();
+  const pid_t reader = fork();
+  if (reader == 0) {
+    read_program({"/bin/sh", "-c", "kill -9 $PPID; exec sleep 30"}, {.limit = seconds(60)});
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(reader, &status, 0), reader);
+  EXPECT_EQ(status, SIGKILL);
+  ASSERT_GT(waitpid(-1, &status, 0), 0) << "its program is now this process's child";
+  EXPECT_EQ(status, SIGKILL);
 }
 
 }  // namespace

@@ -29,6 +29,10 @@ TEST_F(ReportsTest, AnAttemptThatNeverStartedKeepsWhatIsKnown) {
 }
 
 TEST_F(ReportsTest, ProgressIsThatOfTheLastReport) {
+  reports_.take_report("damaged");
+  EXPECT_FALSE(reports_.heard());
+  reports_.take_report("{}");
+  EXPECT_TRUE(reports_.heard());
   EXPECT_FALSE(reports_.started());
   reports_.take_report(R"({"run_directory":"/run","step":40,"checkpoint":40})");
   EXPECT_TRUE(reports_.started());

@@ -61,6 +61,14 @@ fail() {
     return run(Words{(folder_ / "lockstep-run").string()} + arguments, environment);
   }
   std::string starts() const { return contents(folder_ / "starts"); }
+  /// With a stand-in for ssh, which runs `before` and then its command on this host.
+  Outcome launch_elsewhere(const Words& arguments, const std::string& before = "",
+                           const Words& environment = {}) const {
+    folder_.write_script("orted", "");
+    folder_.write_script("agent", before + "\nshift; exec sh -c \"$*\"");
+    return launch(words("--interface lo") + arguments,
+                  environment + Words{"OMPI_MCA_plm_rsh_agent=" + (folder_ / "agent").string()});
+  }
   /// A start of `command` that continues the run.
   std::string resumed(const std::string& command) const {
     const std::string run = (folder_ / "run").string();
@@ -228,17 +236,30 @@ TEST_F(StandIns, AnMpirunWhoseRanksAreGoneIsKilledUnlessTheyEndedByThemselves) {
 
 /// It still boots when it is asked first.
 TEST_F(StandIns, AHostThatAnswersLateGetsItsRanksAndItsNetwork) {
-  folder_.write_script("orted", "");
   const std::string asked = (folder_ / "asked").string();
-  folder_.write_script("agent",
-                       "[ -e " + asked + " ] || { : >" + asked + "; exit 255; }; shift; exec sh -c \"$*\"");
   folder_.write_script("lockstep", LOCKSTEP_PROGRAM R"( "$@" | sed 's/"gpus":[0-9]*/"gpus":8/')");
-  const Outcome outcome = launch(words("--max-restarts 1 --interface lo --hosts elsewhere train"),
-                                 {"OMPI_MCA_plm_rsh_agent=" + (folder_ / "agent").string()});
+  const Outcome outcome = launch_elsewhere(words("--max-restarts 1 --hosts elsewhere train"),
+                                           "[ -e " + asked + " ] || { : >" + asked + "; exit 255; }");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   expect_holds(outcome.err, "failed: host elsewhere cannot be reached; starting again");
   expect_holds(outcome.out, " -x OMPI_MCA_oob_tcp_if_include ");
   expect_holds(outcome.out, " --host elsewhere:8 -np 8 ");
+}
+
+/// mpirun itself would wait without a line and without an end, as for an ssh that hangs.
+TEST_F(StandIns, AnMpirunThatWaitsForOtherHostsIsNamedUnlessARankHasStarted) {
+  folder_.write_script("lockstep", "exec " LOCKSTEP_PROGRAM R"( "$@")");
+  folder_.write_script("mpirun", R"(echo "lockstep-${LOCKSTEP_LAUNCHER#3:} $REPORT" >&2; exec sleep 10)");
+  for (const std::string report : {"", "{}"}) {
+    const Outcome outcome = launch_elsewhere(words("--hosts elsewhere:1 train"), "", {"REPORT=" + report});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(
+        holds(outcome.err,
+              "lockstep-run: warning: mpirun has waited 10 s for other hosts (elsewhere), and no rank has "
+              "started; after 300 s the run ends\n"),
+        report.empty())
+        << outcome.err;
+  }
 }
 
 TEST_F(StandIns, ARestartContinuesFromTheNewestCheckpoint) {
@@ -282,6 +303,7 @@ TEST(LockstepRun, RanksReportRunDirectoryStepsCheckpointsAndFailure) {
   EXPECT_EQ(count(used.err, R"(lockstep-0123 {"failure":{"rank":0,"host":")"), 1) << used.err;
   std::filesystem::remove_all(folder / "here");
   const Outcome reported = run(command, secret);
+  EXPECT_TRUE(reported.err.starts_with("lockstep-0123 {}\n")) << "the rank has started: " << reported.err;
   const std::size_t start = reported.err.find("lockstep-0123 " + line);
   const std::size_t first_step = reported.err.find("lockstep-0123 {\"step\":1}\n", start);
   EXPECT_NE(reported.err.find("lockstep-0123 {\"checkpoint\":1}\n", first_step), std::string::npos)
@@ -360,6 +382,41 @@ TEST_F(StandIns, SignalsStopTheRanksWithStatus75) {
 sleep 0.3; trap 'exit 7' USR2; echo "lockstep-${LOCKSTEP_LAUNCHER#3:} {\"step\":0}" >&2
 while :; do sleep 0.01; done)");
   EXPECT_EQ(launch({"-np", "2", "train"}).status, 7);
+}
+
+/// mpirun then ends with 0, or a status of its own.
+TEST_F(StandIns, AStopBeforeTheRanksHaveStartedIsNoSuccess) {
+  for (const std::string status : {"0", "244"}) {
+    write_mpirun_that_sends("TERM", "trap 'exit " + status + "' USR1");
+    const Outcome outcome = launch(words("-np 2 --max-restarts 3 train"));
+    EXPECT_EQ(outcome.status, 75) << status;
+    EXPECT_EQ(outcome.err, "lockstep-run: SIGTERM: asking the ranks to stop\n");
+  }
+  write_mpirun_that_sends("TERM", R"(echo "lockstep-${LOCKSTEP_LAUNCHER#3:} {}" >&2; trap 'exit 0' USR1)");
+  EXPECT_EQ(launch({"-np", "2", "train"}).status, 0) << "the ranks had made their last step";
+}
+
+/// Before their first step, or while hosts are asked again, only lockstep-run knows of the checkpoint.
+TEST_F(StandIns, AStopDuringARestartAdvisesToResume) {
+  const auto advice = [&](const std::string& options) {
+    return "lockstep-run: resume with: " + (folder_ / "lockstep-run").string() + " " + options + " " +
+           resumed("train");
+  };
+  pretend(R"(if [ $n -lt 2 ]; then checkpoint 7; fail 1 4; fi
+trap 'exit 75' USR1; kill -TERM $(sed -n 's/^PPid:\t//p' /proc/$PPID/status); while :; do sleep 0.01; done)");
+  const Outcome starting = launch(words("-np 2 --max-restarts 3 train"));
+  EXPECT_EQ(starting.status, 75) << starting.err;
+  expect_holds(starting.err, advice("-np 2 --max-restarts 3"));
+  const std::string asked = (folder_ / "asked").string();
+  folder_.write_script("lockstep", "exec " LOCKSTEP_PROGRAM R"( "$@")");
+  folder_.write_script("mpirun", R"(echo "lockstep-${LOCKSTEP_LAUNCHER#3:} )"
+                                 R"({\"run_directory\":\")" +
+                                     (folder_ / "run").string() + R"(\",\"checkpoint\":7}" >&2; exit 4)");
+  const Outcome asking =
+      launch_elsewhere(words("--hosts elsewhere:2 --max-restarts 1 train"),
+                       "[ ! -e " + asked + " ] || { kill -TERM $PPID; exec sleep 60; }; : >" + asked);
+  EXPECT_EQ(asking.status, 75) << asking.err;
+  expect_holds(asking.err, advice("--interface lo --hosts elsewhere:2 --max-restarts 1"));
 }
 
 /// The ranks are asked to stop by SIGUSR1 all the same.

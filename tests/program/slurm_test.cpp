@@ -128,6 +128,15 @@ TEST_P(SlurmJob, IsRequeuedOftenButNotForEver) {
       << outcome.err;
 }
 
+TEST_P(SlurmJob, AdviceOnAJobThatCannotBeRequeuedCanBePasted) {
+  folder_.write_script("bin/scontrol", "[ $1 != requeue ] && echo 'JobState=RUNNING Reason=None'");
+  for (const auto& [directory, pasted] : {std::pair{"r", "r"}, {"a b", "a\\ b"}}) {
+    const Outcome outcome = start({"--run-dir", directory}, {"END=75"});
+    EXPECT_TRUE(outcome.err.ends_with(std::string(" sbatch it again with --resume ") + pasted + "\n"))
+        << outcome.err;
+  }
+}
+
 TEST_P(SlurmJob, ContinuesAfterRequeue) {
   EXPECT_TRUE(options_of(start({})).ends_with("[train] [--run-dir] [runs/slurm-7] [--resume] [auto]"));
   EXPECT_TRUE(options_of(start({"--run-dir", "r"})).ends_with("[train] [--run-dir] [r] [--resume] [auto]"));

@@ -58,11 +58,12 @@ int usable_nodes() {
   return std::max(1, nodes);
 }
 
-int physical_cores() {
+int usable_cores(const fs::path& folder) {
   std::set<std::pair<int, int>> cores;  // package and core
   std::error_code error;
-  for (fs::directory_iterator entry("/sys/devices/system/cpu", error), end; !error && entry != end;
-       entry.increment(error)) {
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with("cpu") || !has_usable(name.substr(3))) continue;
     const fs::path topology = entry->path() / "topology";
     const int core = first_number_in(topology / "core_id");
     if (core >= 0) cores.emplace(first_number_in(topology / "physical_package_id"), core);

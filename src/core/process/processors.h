@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+
 namespace lockstep {
 
 /// Number of processors (hardware threads) that this process may use.
@@ -8,7 +10,8 @@ int usable_processors();
 /// Number of NUMA nodes that have one of them; at least 1.
 int usable_nodes();
 
-/// Number of physical cores that are online; 0: unknown.
-int physical_cores();
+/// Number of physical cores that have one of them; 0: unknown. `folder`: where the system describes its
+/// processors.
+int usable_cores(const std::filesystem::path& folder = "/sys/devices/system/cpu");
 
 }  // namespace lockstep
