@@ -2,7 +2,7 @@ option(LOCKSTEP_TESTS "Build the tests" OFF)
 set(LOCKSTEP_X86_LEVELS avx2 avx512 CACHE STRING "Instruction sets of the kernels on x86-64, lowest first")
 set(LOCKSTEP_SANITIZE "" CACHE STRING "Sanitizers for all targets: empty, address,undefined or thread")
 
-if(NOT CMAKE_BUILD_TYPE)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
@@ -24,7 +24,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 gives wrong warnings for std::variant and additions of std::string (GCC bug 105651).
   add_compile_options($<${cxx}:-Wno-maybe-uninitialized> $<${cxx}:-Wno-restrict>)
 endif()
-if(CMAKE_BUILD_TYPE STREQUAL "Release")
+if(CMAKE_BUILD_TYPE STREQUAL "Release" OR NOT CMAKE_BUILD_TYPE)  # none: as a part of a project that has none
   add_compile_options($<${cxx}:-O3>)
 endif()
 if(LOCKSTEP_SANITIZE)

@@ -38,6 +38,22 @@ foreach(example train_lenet from_scratch)
   run(build/${example} 0)
 endforeach()
 
+# find_package(lockstep) leaves the variables of the caller as they are.
+file(WRITE ${folder}/caller/CMakeLists.txt [[
+cmake_minimum_required(VERSION 3.22)
+project(caller LANGUAGES CXX)
+foreach(variable name module library languages)
+  set(${variable} own)
+endforeach()
+find_package(lockstep REQUIRED)
+foreach(variable name module library languages)
+  if(NOT "${${variable}}" STREQUAL own)
+    message(FATAL_ERROR "find_package(lockstep) sets ${variable} to '${${variable}}'")
+  endif()
+endforeach()
+]])
+configure(caller build-caller -D CMAKE_PREFIX_PATH=${prefix})
+
 # pkg-config
 file(WRITE ${folder}/compile.sh "set -e
 export PKG_CONFIG_PATH=${prefix}/lib/pkgconfig
@@ -56,8 +72,15 @@ get_target_property(sources lockstep_objects SOURCES)
 if(NOT sources MATCHES src/core/json/json.cpp)
   message(FATAL_ERROR \"lockstep_objects has no sources\")
 endif()
+if(CMAKE_BUILD_TYPE)
+  message(FATAL_ERROR \"lockstep sets the build type of the whole project to \${CMAKE_BUILD_TYPE}\")
+endif()
+get_target_property(options lockstep_objects COMPILE_OPTIONS)
+if(NOT options MATCHES -O3)
+  message(FATAL_ERROR \"without a build type, lockstep is compiled with '\${options}'\")
+endif()
 add_executable(program ../examples/train_lenet.cpp)
 target_link_libraries(program PRIVATE lockstep::lockstep)\n")
-configure(part build-part -D LOCKSTEP_CUDA=OFF)
+configure(part build-part -D LOCKSTEP_CUDA=OFF -D CMAKE_BUILD_TYPE=)
 
 file(REMOVE_RECURSE ${folder})

@@ -31,10 +31,10 @@ struct ReplicaOptions {
 /// value = float(1 - m) * value + float(m) * (sum * (1 / n)).
 class Replica {
  public:
-  /// Computes on the calling thread, which flushes denormals to zero as long as the replica lives. Network
-  /// and data set must outlive it, and must not change while it lives. Throws Error(usage) when they do not
-  /// fit each other, Error(data) for labels or targets that the task does not have; the other methods throw
-  /// Error(usage) for arrays whose length is not elements(), and for a parameter that the network lacks.
+  /// The calling thread flushes denormals to zero as long as the replica lives. Network and data set must
+  /// outlive it, and must not change while it lives. Throws Error(usage) when they do not fit each other,
+  /// Error(data) for labels or targets that the task does not have; the other methods throw Error(usage) for
+  /// arrays whose length is not elements(), and for a parameter that the network lacks.
   Replica(const Network& network, const Dataset& dataset, const ReplicaOptions& options = {});
   ~Replica();
 
@@ -54,8 +54,9 @@ class Replica {
     std::uint64_t correct = 0;  ///< classification: number of samples whose class has the largest logit
   };
   /// Computes the loss of the samples `ids` and its gradient, both summed over the samples, not averaged.
-  /// Overwrites `gradient`. Throws Error(data) for a sample that cannot be read; Error(usage) for one that
-  /// the data set lacks, for no samples and for more than `micro_batch`.
+  /// Overwrites `gradient`. Computes on the calling thread, which flushes denormals to zero meanwhile. Throws
+  /// Error(data) for a sample that cannot be read; Error(usage) for one that the data set lacks, for no
+  /// samples and for more than `micro_batch`.
   Result forward_backward(std::span<const std::uint64_t> ids, Position position,
                           std::span<const float> parameters, std::span<float> gradient);
 
@@ -81,7 +82,7 @@ class GradientSum {
   std::pair<std::uint32_t, std::uint32_t> start(std::uint32_t micro_batches);
   /// Memory for the gradient of this rank's next micro-batch, valid until add(); local.
   std::span<float> next();
-  /// Adds the gradient that was written to next(); local.
+  /// Adds the gradient that was written to next(), flushing denormals to zero; local.
   void add();
   /// Sum of all ranks' gradients, on every rank, once all of this rank's were added; valid until the next
   /// start. Collective.

@@ -299,17 +299,27 @@ void visit(R& report, Visitor&& field) {
 using RunEvent = std::variant<StepReport, EpochReport, ConfusionReport, DigestReport, StragglerReport,
                               NotFiniteReport, CheckpointReport, EndReport>;
 
+template <class Function, class Events>
+inline constexpr bool takes_one_of = false;
+template <class Function, class... Events>
+inline constexpr bool takes_one_of<Function, std::variant<Events...>> =
+    (std::is_invocable_v<Function&, const Events&> || ...);
+
+/// Function of one or more types of events, which it does not change.
+template <class Function>
+concept EventFunction = takes_one_of<Function, RunEvent>;
+
 /// Observer that passes each event to the function that takes its type, and ignores events that none takes:
 /// observer([](const StepReport& step) { ... }, [](const EpochReport& epoch) { ... })
-template <class... Functions>
+template <EventFunction... Functions>
 std::function<void(const RunEvent&)> observer(Functions... functions) {
   struct Overloaded : Functions... {
     using Functions::operator()...;
   };
-  return [overloaded = Overloaded{std::move(functions)...}](const RunEvent& event) {
+  return [overloaded = Overloaded{std::move(functions)...}](const RunEvent& event) mutable {
     std::visit(
         [&](const auto& report) {
-          if constexpr (std::is_invocable_v<const Overloaded&, decltype(report)>) overloaded(report);
+          if constexpr ((std::is_invocable_v<Functions&, decltype(report)> || ...)) overloaded(report);
         },
         event);
   };

@@ -45,18 +45,18 @@ class Trainer : public RunHooks {
   /// the end of each epoch, and on the requests of `ask`. Rank 0 writes, beside the training; a checkpoint
   /// that cannot be written is reported, and the run continues. After resume(), checkpoints of later steps
   /// are renamed to "step-00001234.XXXXXXXX.aside", as the run makes these steps again, and are removed when
-  /// it has passed them. Returns, on rank 0, sentences about checkpoints that were renamed or could not be.
-  /// Collective. Throws Error(resource) on all ranks when memory or the disk is short, or the folder cannot
-  /// be created.
+  /// it has passed them. Returns, on rank 0, sentences about checkpoints that were renamed. Collective.
+  /// Throws Error(resource) on all ranks when memory or the disk is short, the folder cannot be created, or a
+  /// later checkpoint cannot be renamed.
   std::vector<std::string> write_checkpoints(const std::filesystem::path& folder,
                                              const CheckpointOptions& options);
   /// Continues the run of a checkpoint, on any number of ranks: fit() makes the remaining steps, with the
   /// same result as if the run had not been interrupted. Only rank 0 reads the folder. Returns, on rank 0,
   /// warnings of changes that may alter the result (another kind of processor, other versions of libraries).
   /// Collective. Throws on all ranks Error(usage) for an option that affects the result and differs, unless
-  /// `force`, for fewer epochs or steps than the run has begun, for options that need a state which the
-  /// checkpoint lacks, and after write_checkpoints, which comes later; Error(data) for a checkpoint that is
-  /// damaged or of another network or data set.
+  /// `force`, for another number of steps per epoch, for fewer epochs or steps than the run has begun, for
+  /// options that need a state which the checkpoint lacks, and after write_checkpoints, which comes later;
+  /// Error(data) for a checkpoint that is damaged or of another network or data set.
   std::vector<std::string> resume(const std::filesystem::path& checkpoint, bool force = false);
 
   /// Trains the remaining epochs, or fewer with early_stopping, max_steps or Request::stop. Throws

@@ -15,8 +15,9 @@ namespace lockstep {
 class World {
  public:
   /// Starts MPI, after opening /dev/null for each standard stream that is closed. Throws Error(resource)
-  /// when MPI cannot start, Error(usage) when the launcher started more processes than MPI connected (as in a
-  /// Slurm job whose MPI plugin does not match).
+  /// when MPI cannot start, Error(usage) when it was started before, by another World or the program, and
+  /// when the launcher started more processes than MPI connected (as in a Slurm job whose MPI plugin does not
+  /// match).
   World(int* argc, char*** argv);
   ~World();
   World(const World&) = delete;

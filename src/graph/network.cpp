@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/text/printable.h"
+#include "core/text/utf8.h"
 #include "graph/operations.h"
 #include "lockstep/error.h"
 
@@ -135,6 +136,7 @@ bool Network::is_taken(const std::string& name, const Operation& operation) cons
 
 std::string Network::name_for(const Operation& operation, const std::string& given) const {
   if (!given.empty()) {
+    if (!is_utf8(given)) LayerContext{.name = given}.refuse("this name is not UTF-8");
     if (parameters_name(operation) != nullptr && is_taken(given, operation)) {
       LayerContext{.name = given}.refuse("this name is taken by another layer");
     }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "core/text/printable.h"
@@ -17,19 +18,29 @@ void expect_length(std::size_t length, std::size_t elements) {
               fmt::format("an array of {} floats was given to an update of {}", length, elements));
 }
 
+/// Number of states of the rule, without the memory that its names take.
+template <class Rule>
+constexpr std::size_t states_of() {
+  if constexpr (Rule::layerwise) return std::max(Rule::update_states, Rule::prepare_states);
+  return Rule::update_states;
+}
+
+void check_arrays(std::size_t elements, std::size_t gradients, std::span<const std::span<float>> states,
+                  std::size_t count) {
+  expect_length(gradients, elements);
+  if (states.size() != count) {
+    throw Error(Category::usage, fmt::format("{} given to an optimizer that has {}: see states()",
+                                             counted(states.size(), "state"), count));
+  }
+  for (const std::span<float>& state : states) expect_length(state.size(), elements);
+}
+
 /// The first `count` states of one element at a time.
 template <std::size_t count>
 class ElementStates {
  public:
-  ElementStates(std::span<const std::span<float>> states, std::size_t elements) {
-    if (states.size() < count) {
-      throw Error(Category::usage, fmt::format("{} given to an optimizer that has {}: see states()",
-                                               counted(states.size(), "state"), count));
-    }
-    for (std::size_t k = 0; k < count; ++k) {
-      expect_length(states[k].size(), elements);
-      data_[k] = states[k].data();
-    }
+  explicit ElementStates(std::span<const std::span<float>> states) {
+    for (std::size_t k = 0; k < count; ++k) data_[k] = states[k].data();
   }
   std::array<float, count> load(std::size_t i) const {
     std::array<float, count> values{};
@@ -61,10 +72,10 @@ bool Optimizer::layerwise() const {
 /// Compilers vectorise these loops, as rules are inlined into them.
 void Optimizer::update(std::span<float> parameters, std::span<const float> gradients,
                        std::span<const std::span<float>> states, const Step& step) const {
-  expect_length(gradients.size(), parameters.size());
   const auto apply = [&]<class Rule>(const Rule& rule) {
+    check_arrays(parameters.size(), gradients.size(), states, states_of<Rule>());
     const auto coefficients = rule.coefficients(step);
-    const ElementStates<Rule::update_states> arenas(states, parameters.size());
+    const ElementStates<Rule::update_states> arenas(states);
     float* p = parameters.data();
     const float* g = gradients.data();
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -81,10 +92,10 @@ void Optimizer::update(std::span<float> parameters, std::span<const float> gradi
 void Optimizer::prepare(std::span<const float> parameters, std::span<float> gradients,
                         std::span<const std::span<float>> states, const Step& step) const {
   const auto apply = [&]<class Rule>(const Rule& rule) {
+    check_arrays(parameters.size(), gradients.size(), states, states_of<Rule>());
     if constexpr (Rule::layerwise) {
-      expect_length(gradients.size(), parameters.size());
       const auto coefficients = rule.coefficients(step);
-      const ElementStates<Rule::prepare_states> arenas(states, gradients.size());
+      const ElementStates<Rule::prepare_states> arenas(states);
       const float* p = parameters.data();
       float* g = gradients.data();
       for (std::size_t i = 0; i < gradients.size(); ++i) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/options/check.h"
 #include "data/sets/dataset_statistics.h"
 #include "lockstep/error.h"
 #include "lockstep/training_options.h"
@@ -49,6 +50,7 @@ int epochs_for(std::uint64_t steps_per_epoch) {
 }
 
 TrainerOptions resolved_by_data(const World& world, TrainerOptions options, const Dataset& train) {
+  world.agree([&] { check_fields(options); });
   if (options.batch.size == by_data<int>) options.batch.size = batch_size_for(train.size());
   if (options.epochs == by_data<int>)
     options.epochs = epochs_for(steps_of_epoch(options, train.size()).steps);

@@ -119,6 +119,7 @@ class Trainer::Implementation {
       throw Error(Category::usage, "resume() was called after write_checkpoints(): call it before");
     });
     std::vector<std::string> remarks = restore(session_, run_, folder, facts_, force, state_);
+    loop_.leave_epoch();
     loop_.check_replicas();
     resumed_ = true;
     return remarks;

@@ -162,9 +162,10 @@ TEST_F(Communication, AgreementThrowsOnEveryRank) {
   } catch (const PeerFailure& error) {
     EXPECT_NE(world().rank(), failing);
     EXPECT_EQ(error.category(), Category::data);
-  } catch (const AgreedError& error) {
+  } catch (const Error& error) {
     EXPECT_EQ(world().rank(), failing);
     EXPECT_STREQ(error.what(), "the reason");
+    EXPECT_EQ(dynamic_cast<const AgreedError*>(&error) == nullptr, world().size() == 1);
   }
   world().agree([] {});
 }

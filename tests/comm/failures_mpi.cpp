@@ -19,8 +19,9 @@ namespace {
 using lockstep::Category;
 using lockstep::Error;
 
-void fail(const std::string& how) {
+void fail(const lockstep::World& world, const std::string& how) {
   if (how == "throw") throw Error(Category::data, "labels.gz: cut short");
+  if (how == "alone") world.alone().agree([&] { fail(world, "throw"); });
   if (how == "kill") std::raise(SIGKILL);
   if (how == "leave") std::_Exit(0);
   if (how == "stop") std::raise(SIGSTOP);
@@ -65,7 +66,8 @@ int run(lockstep::World& world, const std::string& how, lockstep::Transport tran
       if (failing) throw Error(Category::data, "labels.gz: cut short");
     });
   }
-  if (failing) fail(how);
+  if (failing) fail(world, how);
+  if (how == "second") const lockstep::World second(nullptr, nullptr);
   if (failing && how == "different") world.agree([] {});
   if (failing && how == "finish") return 0;
   for (;;) communicator->barrier();

@@ -39,6 +39,7 @@ set(from_rank_1 "rank 1 on .*: labels.gz: cut short")
 set(in_barrier "ranks 0, 2 wait in it for [1-9][0-9]* s")
 foreach(transport shared-memory messages)
   lockstep_failure_test(throw ${transport} 3 ${from_rank_1})
+  lockstep_failure_test(alone ${transport} 3 ${from_rank_1})
   lockstep_failure_test(agreed ${transport} 3 ${from_rank_1})
   lockstep_failure_test(kill ${transport} 137 "")
   # The launcher ignores the missing rank; the other ranks must notice it.
@@ -51,6 +52,7 @@ foreach(transport shared-memory messages)
   lockstep_failure_test(loop ${transport} "5|137"
     "rank 1 on host .* stopped before barrier [0-9]+ [(]step 2, .* computes.*${in_barrier}")
 endforeach()
+lockstep_failure_test(second messages 2 "rank 0 on .*: MPI was started before: a process has one World")
 lockstep_failure_test(transfer messages "5|137"
   "ranks 1, 2 stopped before gather [0-9]+ .*is stopped, as by SIGSTOP.*rank 0 waits in it for [1-9][0-9]* s")
 lockstep_failure_test(different shared-memory "5|137" "rank 1 on host .* entered agree [0-9]+ .*but ranks 0, 2 entered")

@@ -122,6 +122,7 @@ TEST(Network, MistakesNameTheLayer) {
   expect("layer add1: cannot add 2x4x4 and 1x4x4", [&] { conv + network.input(); });
   expect("layer stem: this name is taken by another layer",
          [&] { conv2d(conv, {.channels = 2, .name = "stem"}); });
+  expect("layer a\xff: this name is not UTF-8", [&] { conv2d(conv, {.channels = 2, .name = "a\xff"}); });
   expect("layer sum: cannot add 2x4x4 and 1x4x4", [&] {
     network.add(Add{}, {conv, network.input()}, "sum");
   });

@@ -39,15 +39,17 @@ TEST(Optimizers, RefuseArraysOfOtherLengths) {
   const auto refused = [&](const char* name, std::span<float> gradients,
                            const std::vector<std::span<float>>& states, const std::string& message) {
     const Optimizer optimizer({.name = name});
-    expect_error(Category::usage, {message}, [&] {
-      if (optimizer.layerwise()) optimizer.prepare(ten, gradients, states, {});
-      optimizer.update(ten, gradients, states, {});
-    });
+    expect_error(Category::usage, {message}, [&] { optimizer.prepare(ten, gradients, states, {}); });
+    expect_error(Category::usage, {message}, [&] { optimizer.update(ten, gradients, states, {}); });
   };
   for (const char* name : {"adamw", "lamb"}) {
     refused(name, ten, {}, "0 states given to an optimizer that has 2");
     refused(name, ten, {ten}, "1 state given to an optimizer that has 2");
+    refused(name, ten, {ten, ten, ten}, "3 states given to an optimizer that has 2");
     refused(name, ten, {ten, three}, "an array of 3 floats was given to an update of 10");
+  }
+  for (const char* name : {"lars", "sgd"}) {
+    refused(name, ten, {ten}, "1 state given to an optimizer that has 0");
   }
   for (const char* name : {"adamw", "lamb", "lars", "sgd"}) {
     refused(name, three, {ten, ten}, "an array of 3 floats was given to an update of 10");

@@ -159,6 +159,12 @@ TEST(NotFinite, AfterTenSkippedStepsInARowTheRunEnds) {
   EXPECT_EQ(run.reports[9].handling, OnNan::stop);
 }
 
+TEST(NotFinite, SkippedStepsAreCountedFromTheLastOneThatCounts) {
+  PoisonedRun run;
+  run.train(world(), Poisoned({sample_of_step(3)}), with_epochs(11, OnNan::skip));
+  EXPECT_EQ(run.skipped_steps, Steps(11, 1));
+}
+
 TEST(NotFinite, ARunOfWhichNoStepCountsEndsWithAnError) {
   for (const OnNan on_nan : {OnNan::skip, OnNan::rollback}) {
     const TemporaryFolder folder;
@@ -195,6 +201,20 @@ TEST(NotFinite, AfterTenReturnsWithoutAWholeEpochTheRunEnds) {
   EXPECT_EQ(run.reports[10].handling, OnNan::stop);
   EXPECT_EQ(run.reports[10].step, 11U);
   EXPECT_EQ(run.reports[10].samples.size(), 64U);
+}
+
+TEST(NotFinite, ReturnsAreCountedFromTheLastWholeEpoch) {
+  const TemporaryFolder folder;
+  PoisonedRun run;
+  const Poisoned clean({}), poisoned(everything());
+  Poisoned train({});
+  train.change = [&](std::uint64_t id, std::vector<std::uint8_t>& pixels) {
+    const std::size_t epochs = run.skipped_steps.size();
+    (epochs % 2 == 0 ? poisoned : clean).change(id, pixels);
+  };
+  run.train(world(), train, with_epochs(5, OnNan::rollback), folder.path(), at_ends_of_epochs);
+  EXPECT_EQ(run.skipped_steps, (Steps{5, 0, 5, 0, 5}));
+  EXPECT_EQ(run.reports.size(), 15U);
 }
 
 }  // namespace

@@ -72,7 +72,9 @@ class Load : public ::testing::Test {
   }
   void expect_refused(Example example, const std::vector<NamedTensor>& tensors,
                       const std::vector<std::string>& message, const LoadOptions& options = {}) {
+    const std::vector<float> before = example.arena;
     expect_error(Category::data, message, [&] { example.set().load(file_of(tensors), options); });
+    EXPECT_EQ(example.arena, before);
   }
 
   TemporaryFolder folder_;

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <future>
+#include <thread>
+
 #include "lockstep/optimizer.h"
 #include "lockstep/sampler.h"
 #include "lockstep/trainer.h"
@@ -81,6 +86,35 @@ TEST(Replica, LoopByHandTrainsAsTheTrainerDoes) {
     if (augments) chosen = augmented(chosen);
     EXPECT_EQ(train_by_hand(*network, chosen), train(chosen, *network).digest) << augments;
   }
+}
+
+/// Parameters whose products and sums are denormal numbers. The other thread has its own mode from before.
+TEST(Replica, HasTheSameBitsOnAThreadThatDidNotConstructIt) {
+  std::promise<std::function<void()>> work;
+  std::thread other([coming = work.get_future()]() mutable { coming.get()(); });
+  Replica replica(small_network(), train_set(), {.micro_batch = 3});
+  GradientSum sum(world(), replica.elements());
+  const std::vector<float> parameters(replica.elements(), 1e-40F);
+  std::vector<float> gradient(replica.elements());
+  const std::vector<std::uint64_t> ids = {0, 1, 2};
+  const auto compute = [&] {
+    replica.forward_backward(ids, {}, parameters, gradient);
+    for (int i = 0; i < 2; ++i) {
+      std::ranges::copy(parameters, sum.next().begin());
+      sum.add();
+    }
+  };
+  const auto digests = [&](const std::function<void()>& run) {
+    sum.start(2);
+    run();
+    return std::pair(replica.digest(gradient), replica.digest(sum.all_reduce()));
+  };
+  const auto expected = digests(compute);
+  const auto found = digests([&] {
+    work.set_value(compute);
+    other.join();
+  });
+  EXPECT_EQ(found, expected);
 }
 
 TEST(Replica, RefusesWhatItLacks) {

@@ -85,8 +85,9 @@ std::string digest_of_saved_averages(const World& world, bool steps) {
   return digest(test::small_network(), ModelFile::read(file));
 }
 
-/// Error of a run in which the last rank flips a bit of its own copy of the parameters after step 3.
-Error error_after_a_flipped_bit(const World& world, std::uint64_t every) {
+/// Error of a run in which the last rank flips a bit of its own copy of the parameters after step 3, with a
+/// comparison and a checkpoint every so many steps; 0: at ends of epochs.
+Error error_after_a_flipped_bit(const World& world, std::uint64_t every, std::uint64_t checkpoint_every) {
   TrainerOptions chosen = test::options();
   chosen.reduce = Reduce::ring;  // each rank has a copy of its own
   chosen.check_replicas_every = every;
@@ -99,9 +100,16 @@ Error error_after_a_flipped_bit(const World& world, std::uint64_t every) {
     float& value = run.state.parameters()[5];
     value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U);
   });
-  EpochLoop loop(
-      {.session = run.session, .run = run.run, .steps = run.steps, .state = run.state, .hooks = hooks},
-      evaluator, nullptr);
+  const TemporaryFolder folder;
+  Checkpointer checkpointer(run.session, run.run, run.state, folder.path(),
+                            {.every = {.steps = checkpoint_every}}, {}, {}, hooks);
+  EpochLoop loop({.session = run.session,
+                  .run = run.run,
+                  .steps = run.steps,
+                  .state = run.state,
+                  .hooks = hooks,
+                  .checkpointer = &checkpointer},
+                 evaluator, nullptr);
   const auto train = [&] {
     while (!loop.position().done()) loop.run_epoch();
   };
@@ -157,8 +165,11 @@ TEST_F(Training, SkippedStepsLeaveTheSameBitsOnAnyNumberOfRanks) {
 
 /// A flipped bit is found at the next comparison, which every rank leaves with an error.
 TEST_F(Training, AFlippedBitIsFoundAtTheNextComparison) {
-  for (const std::uint64_t every : {0, 2}) {
-    const Error error = error_after_a_flipped_bit(world(), every);
+  struct Case {
+    std::uint64_t every, checkpoint_every, found;
+  };
+  for (const auto& [every, checkpoint_every, found] : {Case{0, 0, 5}, Case{2, 0, 4}, Case{0, 4, 4}}) {
+    const Error error = error_after_a_flipped_bit(world(), every, checkpoint_every);
     const std::string text = error.what();
     if (world().size() == 1) {
       EXPECT_EQ(error.category(), Category::usage) << "a rank alone has nothing to compare";
@@ -169,7 +180,6 @@ TEST_F(Training, AFlippedBitIsFoundAtTheNextComparison) {
     const std::string names = world().size() == 2
                                   ? fmt::format("ranks 0 (host {0}) and 1 (host {0}) ", world().host())
                                   : fmt::format("rank {} (host {}) ", world().size() - 1, world().host());
-    const std::uint64_t found = every == 0 ? 5 : 4;  // the end of the epoch, or the next comparison
     EXPECT_TRUE(text.starts_with(fmt::format("after step {}, the parameters of {}differ", found, names)))
         << text;
   }
@@ -233,6 +243,8 @@ TEST_F(Training, ValuesThatFollowFromTheSamplesAreTheSameOnAnyNumberOfRanks) {
     EXPECT_NEAR(together.input.deviation.at(0), std::sqrt(squares / count), 5.1e-5);
   });
   EXPECT_EQ(Trainer(world(), test::small_network(), train, test::test_set(), chosen).steps_per_epoch(), 10U);
+  chosen.batch.size = 0;
+  expect_error(Category::usage, {}, [&] { resolved_by_data(world(), chosen, train); });
 }
 
 TEST_F(Training, AllRanksActOnTheRequestOfOneAtTheSameStep) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <tuple>
 
 #include "graph/summary.h"
 #include "lockstep/error.h"
@@ -125,6 +126,22 @@ TEST(Trainer, MaxStepsEndsInsideAnEpoch) {
   EXPECT_EQ(steps[6].step, 7U);
   EXPECT_EQ(steps[6].epoch, 2);
   EXPECT_EQ(steps[6].steps, 7U);
+}
+
+TEST(Observer, MayChangeItsStateButNotTheEvent) {
+  std::vector<int> counts;
+  auto on_event = observer([&, count = 0](const StepReport&) mutable { counts.push_back(++count); },
+                           [&](DigestReport) { counts.push_back(0); });
+  for (const RunEvent& event :
+       {RunEvent(StepReport{}), RunEvent(DigestReport{}), RunEvent(EpochReport{}), RunEvent(StepReport{})}) {
+    on_event(event);
+  }
+  EXPECT_EQ(counts, (std::vector<int>{1, 0, 2}));
+  const auto reads = [](const StepReport&) {};
+  const auto writes = [](StepReport&) {};
+  const auto of_no_event = [](const BestEpoch&) {};
+  static_assert(EventFunction<decltype(reads)> && !EventFunction<decltype(writes)>);
+  static_assert(!EventFunction<decltype(of_no_event)>);
 }
 
 TEST(Trainer, StepsReportTheNormOfTheGradientWhereItIsComputed) {
@@ -280,6 +297,7 @@ TEST(Trainer, SavedModelsDescribeThemselves) {
     Trainer trainer(world(), *network, train_set(), test_set(), chosen);
     trainer.on_event = observer([&](const EpochReport& report) { accuracy = report.test.accuracy; });
     trainer.describe({.options = {{"model", "mine"}}, .data = {{"dataset", "squares"}}});
+    trainer.ask = [&] { return trainer.step() == 7 ? Request::checkpoint : Request::none; };
     if (file == std::string("resumed.safetensors")) trainer.resume(folder / "step-00000010");
     trainer.write_checkpoints(folder.path(), {.every = {}});
     trainer.fit();
@@ -302,6 +320,8 @@ TEST(Trainer, SavedModelsDescribeThemselves) {
     EXPECT_EQ(description_of(checkpoint).results, description.results);
     const ModelFile earlier = ModelFile::read(folder / "step-00000005/model.safetensors");
     EXPECT_EQ(description_of(earlier).results[0], (Facts::value_type{"epoch", "1"}));
+    const ModelFile not_evaluated = ModelFile::read(folder / "step-00000007/model.safetensors");
+    EXPECT_TRUE(description_of(not_evaluated).results.empty());
   }
 }
 
@@ -345,6 +365,29 @@ TEST(Trainer, EarlyStoppingGivenAtAResumeEndsTheRunAtTheEndOfAnEpoch) {
   EXPECT_EQ(trainer.step(), 20U);
   EXPECT_EQ(trainer.epochs(), 4);
   EXPECT_EQ(trainer.best().epoch, 1);
+}
+
+/// Epochs are counted in steps. Batches of 64 and 72 of the 300 samples make five.
+TEST(Trainer, ARunContinuesWithOtherBatchesIfAnEpochHasAsManySteps) {
+  const TemporaryFolder folder;
+  {
+    Trainer trainer = small_trainer(options());
+    trainer.write_checkpoints(folder.path(), {.keep = 2});
+    trainer.fit();
+  }
+  const auto resumed = [&](int batch_size, bool drop_last) {
+    TrainerOptions chosen = options();
+    chosen.batch.size = batch_size;
+    chosen.drop_last = drop_last;
+    return small_trainer(chosen).resume(folder / "step-00000005", true);
+  };
+  EXPECT_EQ(resumed(72, false).size(), 1U);
+  for (const auto& [batch_size, drop_last, steps] : {std::tuple(32, false, 10), std::tuple(64, true, 4)}) {
+    expect_error(Category::usage,
+                 {drop_last ? "drop-last: " : "batch-size: ",
+                  fmt::format("an epoch of the run has 5 steps, and with these options {}", steps)},
+                 [&] { resumed(batch_size, drop_last); });
+  }
 }
 
 /// The validation set has other labels: the better an epoch is on the test set, the worse it is on this one.

@@ -46,6 +46,17 @@ TEST(TrainingState, NamesItsArenas) {
   EXPECT_EQ(phases.state.results().data(), phases.state.arenas()[1].values().data());
 }
 
+TEST(TrainingState, IsHashedWithItsAverages) {
+  TrainerOptions chosen = options();
+  chosen.model_ema = true;
+  chosen.model_ema_decay = 0.9;
+  const Phases phases(chosen);
+  const auto all = phases.state.hash(), parameters = phases.state.parameter_hash();
+  phases.state.results()[5] += 1.0F;
+  EXPECT_NE(phases.state.hash(), all);
+  EXPECT_EQ(phases.state.parameter_hash(), parameters);
+}
+
 /// A step that is abandoned between its parts changes nothing, whatever the parts.
 TEST(TrainingSteps, AreAbandonedAndRepeatedWithoutATrace) {
   for (const int threads : {1, 3}) {

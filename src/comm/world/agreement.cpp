@@ -33,15 +33,18 @@ Outcome::Outcome(const std::function<void()>& work, int rank) : code_(no_failure
   code_ = encode(repeated_, rank, own_->exit_status());
 }
 
-void Outcome::settle(std::int64_t smallest) const {
+void Outcome::settle(std::int64_t smallest, int ranks) const {
   if (smallest == no_failure) return;
-  if (smallest == code_ && !repeated_) throw AgreedError(own_->category(), own_->message(), own_->field());
+  if (smallest == code_ && !repeated_) {
+    if (ranks == 1) throw Error(own_->category(), own_->message(), own_->field());
+    throw AgreedError(own_->category(), own_->message(), own_->field());
+  }
   throw PeerFailure(category_of(smallest), "rank " + std::to_string(rank_of(smallest)) + " failed");
 }
 
 void agree(Communicator& communicator, const std::function<void()>& work) {
   const Outcome own(work, communicator.rank());
-  own.settle(std::ranges::min(all_gather(communicator, own.code())));
+  own.settle(std::ranges::min(all_gather(communicator, own.code())), communicator.size());
 }
 
 }  // namespace lockstep

@@ -26,6 +26,12 @@ std::string mpi_library() {
   return line;
 }
 
+bool mpi_was_started() {
+  int started = 0;
+  check_mpi(MPI_Initialized(&started), "MPI_Initialized");
+  return started != 0;
+}
+
 void complete(std::span<MPI_Request> requests) {
   int done = 0;
   for (Polling polling;; polling.pause()) {

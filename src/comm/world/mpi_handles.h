@@ -16,6 +16,9 @@ void check_mpi(int code, const char* call, Category category = Category::peer);
 /// Name and version of the MPI library. Also before MPI starts.
 std::string mpi_library();
 
+/// Whether MPI was started in this process, and may have ended since.
+bool mpi_was_started();
+
 /// Completes `requests`. Yields the core meanwhile.
 void complete(std::span<MPI_Request> requests);
 inline void complete(MPI_Request& request) { complete(std::span(&request, 1)); }

@@ -19,9 +19,18 @@
 namespace lockstep {
 namespace {
 
+/// Throws an error that every rank knows of. One rank of each host prints it.
+[[noreturn]] void refuse_to_start(const Launch& launch, const std::string& reason) {
+  if (launch.local_rank > 0) throw PeerFailure(Category::usage, reason);
+  throw Error(Category::usage, reason);
+}
+
 Launch prepare_launch() {
   open_standard_streams();  // a pipe of MPI would get the number of a closed one
   Launch launch = read_launch();
+  if (mpi_was_started()) {  // which MPI itself answers by ending the process
+    refuse_to_start(launch, "MPI was started before: a process has one World, which starts and ends it");
+  }
   set_start_options(launch);
   if (mpi_library().starts_with("Open MPI")) {
     const std::string warning = avoid_shared_memory(launch, probe_host().shared_free, getpid());
@@ -31,12 +40,10 @@ Launch prepare_launch() {
 }
 
 /// Refuses to start Open MPI if it cannot reach the process that started it: it would end this process with 8
-/// lines of advice. One rank of each host prints the error.
+/// lines of advice.
 void check_reachable(const Launch& launch) {
   const std::string reason = why_unreachable(::getenv);
-  if (reason.empty()) return;
-  if (launch.local_rank > 0) throw PeerFailure(Category::usage, reason);
-  throw Error(Category::usage, reason);
+  if (!reason.empty()) refuse_to_start(launch, reason);
 }
 
 /// Refuses to run if MPI connected fewer processes than the launcher started: each would do the work of

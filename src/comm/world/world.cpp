@@ -39,11 +39,17 @@ void report_error(const World& world, const Error& error) {
        .step = steps});
 }
 
-/// The other ranks do not know of this error.
-int end_unagreed(const World& world, const Error& error) {
+/// All ranks know of this error.
+int end_together(const World& world, const Error& error) {
+  announce_common_end();
   report_error(world, error);
-  if (world.size() > 1) world.abort(error.exit_status());
   return error.exit_status();
+}
+
+int end_unagreed(const World& world, const Error& error) {
+  if (world.size() == 1) return end_together(world, error);
+  report_error(world, error);
+  world.abort(error.exit_status());
 }
 
 void check_small(std::uint64_t bytes) {
@@ -67,9 +73,7 @@ int run_in(World& world, const std::function<int(World&)>& body) {
     announce_common_end();
     return error.exit_status();
   } catch (const AgreedError& error) {
-    announce_common_end();
-    report_error(world, error);
-    return error.exit_status();
+    return end_together(world, error);
   } catch (...) {
     return end_unagreed(world, as_error(std::current_exception()));
   }
@@ -100,7 +104,7 @@ void World::agree(const std::function<void()>& work) const {
   std::int64_t smallest = code;
   run_collective("MPI_Iallreduce", MPI_Iallreduce, &code, &smallest, 1, MPI_INT64_T, MPI_MIN,
                  runtime_->ranks.world.get());
-  own.settle(smallest);
+  own.settle(smallest, size());
 }
 
 std::vector<std::byte> World::all_gather(std::span<const std::byte> own) const {

@@ -113,11 +113,13 @@ std::string make_header(std::span<const NamedTensor> tensors,
     const TensorInfo info{.name = tensor.name, .dtype = is_float ? "F32" : "I64", .shape = tensor.shape};
     const std::size_t bytes = tensor.bytes().size();
     const std::uint64_t element_bytes = is_float ? sizeof(float) : sizeof(std::int64_t);
-    if (!names.insert(tensor.name).second || bytes_of(info, element_bytes) != bytes) {
-      throw Error(Category::internal,
-                  fmt::format("tensor '{}' has a repeated or reserved name, or a shape that "
-                              "does not fit its {} bytes",
-                              tensor.name, bytes));
+    const auto refuse = [&](const std::string& reason) {
+      throw Error(Category::usage, fmt::format("tensor {}: {}", in_quotes(tensor.name), reason));
+    };
+    if (!is_utf8(tensor.name)) refuse("a name must be UTF-8 in a model file");
+    if (!names.insert(tensor.name).second) refuse("this name is reserved, or another tensor has it, too");
+    if (bytes_of(info, element_bytes) != bytes) {
+      refuse(fmt::format("its values have {}, which do not fit its shape", counted(bytes, "byte")));
     }
     const std::uint64_t end = offset + bytes;
     header[tensor.name] = json_of(TensorEntry{info.dtype, tensor.shape, {offset, end}});

@@ -30,8 +30,8 @@ ModelHeader parse_model_header(std::string_view json, std::uint64_t data_bytes, 
 using WriteBytes = std::function<void(std::span<const std::byte>)>;
 
 /// Writes the header and the tensors in this order, in the safetensors format, and in calls of at most 8 MiB
-/// for the data. Throws Error(internal) for a repeated or reserved name, or a shape that does not fit the
-/// values, and the errors of `write`.
+/// for the data. Throws Error(usage) for a name that is repeated, reserved or not UTF-8, as metadata must be,
+/// too, and for a shape that does not fit the values; and the errors of `write`.
 void write_model(const WriteBytes& write, std::span<const NamedTensor> tensors,
                  const std::map<std::string, std::string>& metadata);
 

@@ -73,18 +73,20 @@ void ParameterSet::load(const ModelFile& file, const LoadOptions& options, bool 
   const std::vector<int> head = head_parameters(network_);
   const auto fits = [&](int id) { return holds(file, parameters_[static_cast<std::size_t>(id)]); };
   const bool reset = options.reset_head && (other_outputs || !std::ranges::all_of(head, fits));
+  std::vector<std::span<const float>> found(parameters_.size());  // of parameters that stay: nothing
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const bool of_head = std::ranges::find(head, static_cast<int>(i)) != head.end();
     if (of_head && reset) {
       continue;
     }
     try {
-      std::ranges::copy(file.floats(parameters_[i].name, parameters_[i].shape), values(i).begin());
+      found[i] = file.floats(parameters_[i].name, parameters_[i].shape);
     } catch (const Error& error) {
       const char* advice = of_head ? "; --reset-head reinitialises its layer" : "";
       throw Error(error.category(), std::string(error.what()) + advice);
     }
   }
+  for (std::size_t i = 0; i < found.size(); ++i) std::ranges::copy(found[i], values(i).begin());
 }
 
 std::vector<NamedTensor> ParameterSet::tensors() const {

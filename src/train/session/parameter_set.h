@@ -33,7 +33,7 @@ class ParameterSet {
 
   /// Loads all parameters. Names and shapes must match exactly, except as `options` allow; PyTorch's
   /// num_batches_tracked is ignored. `other_outputs`: the last layer does not fit, whatever its shape. Throws
-  /// Error(data) with the first tensor that is missing, unknown or different.
+  /// Error(data) with the first tensor that is missing, unknown or different; then no value has changed.
   void load(const ModelFile& file, const LoadOptions& options = {}, bool other_outputs = false) const;
   /// All parameters as tensors of a PyTorch state_dict, with a num_batches_tracked of 0 for each batch norm.
   /// They refer to the arena.

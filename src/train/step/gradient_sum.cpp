@@ -3,6 +3,7 @@
 
 #include "comm/communicator.h"
 #include "device/cpu/cpu_device.h"
+#include "device/cpu/pinning.h"
 #include "gradient/gradient_sums.h"
 #include "lockstep/error.h"
 #include "lockstep/replica.h"
@@ -33,6 +34,8 @@ class GradientSum::Implementation {
   std::span<float> next() { return arenas_[leaf().write_to].floats(); }
 
   void add() {
+    const ThreadState caller;  // any thread
+    flush_denormals_to_zero();
     for (const auto& addition : leaf().additions) {
       const auto into = arenas_[addition.into].floats();
       const auto from = arenas_[addition.from].floats();

@@ -6,6 +6,7 @@
 
 #include "data/feed/micro_batch_reader.h"
 #include "device/cpu/cpu_device.h"
+#include "device/cpu/pinning.h"
 #include "lockstep/error.h"
 #include "ops/cpu/cpu_plan.h"
 #include "train/check_options.h"
@@ -41,6 +42,8 @@ class Replica::Implementation {
     }
     expect_length(parameters.size());
     expect_length(gradient.size());
+    const ThreadState caller;  // any thread
+    flush_denormals_to_zero();
     MicroBatchRule rule = transform_.rule();
     rule.epoch = position.epoch;
     const MicroBatch& batch = reader_.read(rule, position.number, ids);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -106,19 +107,20 @@ TEST(ModelFile, HeaderInAnyOrderAndWithoutPadding) {
   }
 }
 
-/// Halves: 1, -2, the smallest subnormal, the largest, -inf. The tensor after them begins at byte 10 of the
-/// data, and has 1, -2.5 in bfloat16.
+/// Halves: 1, -2, the smallest subnormal, the largest, -inf, the negative subnormal nearest to 0. The tensor
+/// after them begins at byte 12 of the data, and has 1, -2.5 in bfloat16.
 TEST(ModelFile, FloatsOfHalfPrecision) {
-  const std::string json = object({entry("h", "F16", "[5]", "[0,10]"), entry("b", "BF16", "[2]", "[10,14]")});
-  const std::string data("\x00\x3c\x00\xc0\x01\x00\xff\x7b\x00\xfc\x80\x3f\x20\xc0", 14);
+  const std::string json = object({entry("h", "F16", "[6]", "[0,12]"), entry("b", "BF16", "[2]", "[12,16]")});
+  const std::string data("\x00\x3c\x00\xc0\x01\x00\xff\x7b\x00\xfc\x01\x80\x80\x3f\x20\xc0", 16);
   const ModelFile read = parse(little_endian(json.size()) + json + data);
-  const std::span<const float> halves = read.floats("h", std::array<std::int64_t, 1>{5});
+  const std::span<const float> halves = read.floats("h", std::array<std::int64_t, 1>{6});
   EXPECT_EQ(std::vector<float>(halves.begin(), halves.end()),
-            (std::vector<float>{1.0F, -2.0F, 0x1p-24F, 65504.0F, -std::numeric_limits<float>::infinity()}));
+            (std::vector<float>{1.0F, -2.0F, 0x1p-24F, 65504.0F, -std::numeric_limits<float>::infinity(),
+                                -0x1p-24F}));
   const std::span<const float> others = read.floats("b", std::array<std::int64_t, 1>{2});
   EXPECT_EQ(std::vector<float>(others.begin(), others.end()), (std::vector<float>{1.0F, -2.5F}));
   EXPECT_EQ(read.tensors()[0].dtype, "F16");
-  EXPECT_EQ(read.bytes(read.tensors()[0]).size(), 10U);
+  EXPECT_EQ(read.bytes(read.tensors()[0]).size(), 12U);
 }
 
 TEST(ModelFile, OtherTypesAndNoTensors) {
@@ -214,9 +216,13 @@ TEST(WriteModelFile, RefusesWhatItCouldNotRead) {
   const auto write = [&](const std::vector<NamedTensor>& tensors) {
     write_model_file(folder.path() / "m", tensors, {});
   };
-  expect_error(Category::internal, {"tensor 'w'"}, [&] { write({{"w", {2, 2}, six}}); });
-  expect_error(Category::internal, {"tensor 'w'"}, [&] { write({{"w", {1}, one}, {"w", {1}, one}}); });
-  expect_error(Category::internal, {"tensor '__metadata__'"}, [&] { write({{"__metadata__", {1}, one}}); });
+  const auto refused = [&](const std::vector<NamedTensor>& tensors, const std::string& message) {
+    expect_error(Category::usage, {message}, [&] { write(tensors); });
+  };
+  refused({{"w", {2, 2}, six}}, "tensor 'w': its values have 24 bytes, which do not fit its shape");
+  refused({{"w", {1}, one}, {"w", {1}, one}}, "tensor 'w': this name is reserved, or another tensor has it");
+  refused({{"__metadata__", {1}, one}}, "tensor '__metadata__': this name is reserved");
+  refused({{"w\xff", {1}, one}}, "': a name must be UTF-8 in a model file");
   const auto write_metadata = [&](const std::string& name, const std::string& text) {
     std::map<std::string, std::string> metadata;
     metadata[name] = text;
@@ -227,6 +233,10 @@ TEST(WriteModelFile, RefusesWhatItCouldNotRead) {
   expect_error(Category::usage, {"mine': name and text must be UTF-8"},
                [&] { write_metadata("\xffmine", "yours"); });
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  for (const auto& use : std::vector<std::function<void()>>{[] { write_model_file("", {}, {}); },
+                                                            [] { check_model_file_writable(""); }}) {
+    expect_error(Category::resource, {"a file to write needs a name"}, use);
+  }
 }
 
 }  // namespace
