@@ -177,6 +177,18 @@ TEST(RandAugmentOps, Values) {
   EXPECT_EQ(changed(grey, {255, 0, 0}, {.channels = 3, .height = 1, .width = 1}), (Pixels{76, 76, 76}));
 }
 
+TEST(RandAugment, DropsAWholeNumberOfBits) {
+  for (const auto& [magnitude, bits] :
+       {std::pair(4, 7), std::pair(11, 7), std::pair(12, 6), std::pair(30, 4)}) {
+    std::set<Pixels> seen;
+    for (std::uint64_t id = 0; id < 200; ++id) {
+      seen.insert(augmented({.randaugment = "rand-m" + std::to_string(magnitude) + "-n1"}, {.id = id}));
+    }
+    const auto drop = [bits = bits](Planes image) { posterize(image, bits); };
+    EXPECT_TRUE(seen.contains(changed(drop, counting(), shape))) << magnitude;
+  }
+}
+
 TEST(RandAugmentOps, EqualizeFlattensTheHistogram) {
   Pixels pixels(1024);
   for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(100 + i / 256);

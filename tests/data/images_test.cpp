@@ -381,6 +381,21 @@ TEST(PackedImages, PackingAgainLeavesNoOldShards) {
   EXPECT_EQ(pets.open_packed()->size(), 4U);
 }
 
+/// The program refuses to pack into a folder with an index, so that the same command would fail again.
+TEST(PackedImages, APackingWhoseLastSyncFailsLeavesNoIndex) {
+  const PackedPets pets;
+  bool has_index = false;
+  TestFiles files(system_files(), [&](const FileCall& call) {
+    has_index =
+        has_index || (call.name == "rename" && call.path.filename().string().starts_with("train.index"));
+    return has_index && call.name == "fsync" ? EIO : 0;
+  });
+  const ScopedFiles replaced(files);
+  expect_error(Category::resource, {"packed: cannot sync: Input/output error"}, [&] { pets.pack({}); });
+  EXPECT_TRUE(has_index);
+  EXPECT_FALSE(std::filesystem::exists(pets.path() / "packed/train.index"));
+}
+
 TEST(PackedImages, FlippedBitsAreFound) {
   const PackedPets pets;
   pets.change("train-00000.shard", [](std::string& bytes) { bytes[300] ^= 4; });

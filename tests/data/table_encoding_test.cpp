@@ -215,6 +215,31 @@ TEST(TableEncoding, ReadsTablesWithoutLabels) {
                [&] { read_encoded_table(without, encoding, ""); });
 }
 
+TEST(TableEncoding, ColumnsOfTheTrainingRowsMayHaveNumbersAsNames) {
+  const TableEncoding encoding = fitted("2019;2020;label\n1,5;2;a\n1;3;b\n");
+  CsvReader both("2020;2019\n2;1,5\n", "new.csv"), one("2019;2021\n1,5;2\n", "new.csv");
+  EXPECT_EQ(read_encoded_table(both, encoding, "").rows(), 1U);
+  expect_error(Category::data, {"new.csv: line 1: column of the training rows is missing: '2020'"},
+               [&] { read_encoded_table(one, encoding, ""); });
+  CsvReader rows("1,5;2\n1;3\n", "new.csv");
+  expect_error(Category::data, {"line 1: '1,5' is a number; the first line must name the columns"},
+               [&] { read_encoded_table(rows, encoding, ""); });
+}
+
+/// Suggestions for all 20,000 names would take minutes.
+TEST(TableEncoding, OnlyMissingColumnsThatAreListedHaveSuggestions) {
+  TableEncoding encoding;
+  std::string header;
+  for (int i = 0; i < 20'000; ++i) {
+    encoding.columns.push_back({.name = fmt::format("gene_expression_{}", i)});
+    header += fmt::format("probe_set_value_{},", i);
+  }
+  header += "gene_expresion_3\n";
+  CsvReader reader(header, "new.csv");
+  expect_error(Category::data, {"'gene_expression_3'; did you mean gene_expresion_3?", ", ..."},
+               [&] { read_encoded_table(reader, encoding, ""); });
+}
+
 TEST(TableEncoding, WarnsOfManyUnknownTextsOnce) {
   const TableEncoding encoding = fitted(column({"a", "b"}));
   const EncodedTable table = encoded(column({"a", "c", "b", "d", "5"}), encoding);

@@ -126,7 +126,8 @@ TEST(TarImages, FoldersOfClassesKeepTheirOrder) {
   expect_same_samples(*pets.open({files}), *pets.open_folder());
   EXPECT_EQ(pets.open({files})->class_names(), pets.open_folder()->class_names());
   std::ranges::reverse(files);
-  for (auto& [name, bytes] : files) name = "./" + name;
+  const char* other_ways[] = {"./", "/", "../", "x/../", "././/"};  // to the same places
+  for (std::size_t i = 0; i < files.size(); ++i) files[i].first = other_ways[i] + files[i].first;
   expect_same_samples(*pets.open({{files[0], files[3]}, {files[1]}, {files[4], files[2]}}),
                       *pets.open_folder());
 }
@@ -168,12 +169,14 @@ TEST(TarImages, NumbersOfClassesAreSortedAsNumbers) {
 TEST(TarImages, OtherEntriesAreCounted) {
   const Pets pets;
   const ImageList list = pets.list({{{"cat/1.jpg", "x"},
+                                     {"fox/./1.jpg", "x"},
                                      {"cat/._1.jpg", "of a Mac"},
                                      {".hidden/1.jpg", "x"},
                                      {"cat/readme.txt", "x"},
                                      {"dog/2.gif", "x"},
                                      {"3.cls", "dog"}}});
-  EXPECT_EQ(list.files.size(), 1U);
+  EXPECT_EQ(list.files.size(), 2U);
+  EXPECT_EQ(list.classes, (std::vector<std::string>{"cat", "fox"}));
   EXPECT_EQ(list.skipped_files, 3U);
   EXPECT_NE(warnings_of(list).at(0).find("part-0.tar: 3 entries skipped"), std::string::npos);
 }
@@ -189,6 +192,7 @@ TEST(TarImages, SamplesThatDoNotFit) {
        {"1.cls at byte 1536: is not the number or name"}},
       {{{"1.jpg", "x"}, {"1.cls", "a\nb"}}, {"part-0.tar: class 'a?b' has control characters"}},
       {{{"a/1.jpg", "x"}, {"a/1.jpg", "y"}}, {"a/1.jpg at byte 1536: the archive contains this name twice"}},
+      {{{"../1.jpg", "x"}}, {"part-0.tar: 1.jpg at byte 512: the image has no class"}},
       {{{"a/readme", "x"}}, {"part-0.tar: no images there"}}};
   for (const auto& [files, words] : cases) {
     expect_error(Category::data, words, [&, &archive = files] { pets.list({archive}); });
@@ -202,7 +206,7 @@ TEST(TarImages, SamplesThatDoNotFit) {
 TEST(TarImages, ImagesToPredictNeedNoClasses) {
   const TemporaryFolder folder;
   const auto archive = folder.write("t.tar", tar_archive({{"./2.jpg", "b"},
-                                                          {"a/3.x.png", "c"},
+                                                          {"a/./3.x.png", "c"},
                                                           {"1.seg.png", "a mask"},
                                                           {"1.jpg", "a"},
                                                           {"1.cls", "0"},

@@ -85,9 +85,11 @@ std::string nearest(std::string_view name, std::span<const std::string> known) {
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 4) + 1;
   for (const std::string& candidate : known) {
-    const std::size_t distance = edit_distance(name, candidate);
     // A suggestion needs fewer edits than either name has letters: that many turn any name into any other.
-    if (distance < std::min(best_distance, name.size()) && distance < candidate.size()) {
+    const std::size_t limit = std::min({best_distance, name.size(), candidate.size()});
+    if (name.size() >= candidate.size() + limit || candidate.size() >= name.size() + limit) continue;
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < limit) {
       best = candidate;
       best_distance = distance;
     }
@@ -99,14 +101,14 @@ std::string unknown_name(std::string_view kind, std::string_view name, std::span
   const std::string guess = nearest(name, known);
   std::string message = fmt::format("unknown {} '{}'", kind, printable(name));
   if (!guess.empty()) {
-    message += fmt::format("; did you mean '{}'?", guess);
+    message += fmt::format("; did you mean '{}'?", printable(guess));
   }
   message += guess.empty() ? "; known:" : " known:";
   constexpr std::size_t max_listed = 20;
   constexpr std::size_t first_of_more = 12;
   const std::size_t listed = known.size() <= max_listed ? known.size() : first_of_more;
   for (std::size_t i = 0; i < listed; ++i) {
-    message += (i == 0 ? " " : ", ") + known[i];
+    message += (i == 0 ? " " : ", ") + printable(known[i]);
   }
   if (known.size() > listed) message += fmt::format(", ... ({} in all)", known.size());
   return message;
@@ -114,7 +116,7 @@ std::string unknown_name(std::string_view kind, std::string_view name, std::span
 
 std::string suggestion(std::string_view name, std::span<const std::string> known, std::string_view prefix) {
   const std::string best = nearest(name, known);
-  return best.empty() ? "" : fmt::format("; did you mean {}{}?", prefix, best);
+  return best.empty() ? "" : fmt::format("; did you mean {}{}?", prefix, printable(best));
 }
 
 }  // namespace lockstep

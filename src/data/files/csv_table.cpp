@@ -30,11 +30,12 @@ void check_utf8(const CsvReader& reader, const std::string& column, std::string_
            "a text is not UTF-8: save the table as UTF-8, or convert it (iconv -f WINDOWS-1252 -t UTF-8)");
 }
 
-/// Refuses a first line that consists of values: all fields are numbers, or all but one and not only whole
-/// numbers, which may be names of columns.
-void check_names(const CsvReader& reader, const std::vector<std::string>& header) {
+/// Refuses a first line that consists of values: all fields but known names are numbers, or all but one and
+/// not only whole numbers, which may be names of columns.
+void check_names(const CsvReader& reader, const std::vector<std::string>& header,
+                 const std::unordered_set<std::string_view>& known) {
   const auto is_number = [&](const std::string& field) {  // not inf, which may be a name
-    return csv_number(field, reader.separator()).has_value();
+    return !known.contains(field) && csv_number(field, reader.separator());
   };
   const auto is_fraction = [&](const std::string& field) {
     return is_number(field) && !whole_number<std::int64_t>(field);
@@ -49,11 +50,10 @@ void check_names(const CsvReader& reader, const std::vector<std::string>& header
 }
 
 /// Position in `header` of a column that the option `option` names.
-std::size_t find_column(const CsvReader& reader, std::vector<std::string> header, std::string_view kind,
-                        const std::string& name, const char* option) {
+std::size_t find_column(const CsvReader& reader, const std::vector<std::string>& header,
+                        std::string_view kind, const std::string& name, const char* option) {
   const auto found = std::ranges::find(header, name);
   if (found != header.end()) return static_cast<std::size_t>(found - header.begin());
-  for (std::string& known : header) known = printable(known);
   throw Error(Category::data,
               fmt::format("{}: line {}: {}", reader.name(), reader.line(), unknown_name(kind, name, header)),
               option);
@@ -299,7 +299,7 @@ void warn_of_mixed_decimals(const std::string& file, const std::vector<CsvColumn
                                  names.size() == 1 ? "" : "s", first_names(names), first));
 }
 
-std::vector<std::string> read_csv_header(CsvReader& reader) {
+std::vector<std::string> read_csv_header(CsvReader& reader, std::span<const std::string> known) {
   std::vector<std::string> header;
   if (!reader.next(header)) {
     throw Error(Category::data,
@@ -313,7 +313,7 @@ std::vector<std::string> read_csv_header(CsvReader& reader) {
     name = std::string(without_spaces(name));
     check_utf8(reader, "", name);
   }
-  check_names(reader, header);
+  check_names(reader, header, {known.begin(), known.end()});
   std::unordered_set<std::string> names;
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (header[i].empty()) header[i] = fmt::format("column{}", i + 1);

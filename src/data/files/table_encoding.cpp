@@ -265,31 +265,38 @@ void warn_of_equal_numbers(const std::vector<CsvColumn>& columns, const TableEnc
   }
 }
 
-/// Position of each of the encoding's columns, and then of the label column, if there is one, in the records.
-std::vector<std::size_t> find_columns(const CsvReader& reader, const std::vector<std::string>& header,
-                                      const TableEncoding& encoding, const std::string& label_column) {
-  std::vector<std::string> names, missing;
+/// Names of the encoding's columns, and then of the label column, if there is one.
+std::vector<std::string> needed_names(const TableEncoding& encoding, const std::string& label_column) {
+  std::vector<std::string> names;
   for (const TableColumn& column : encoding.columns) names.push_back(column.name);
   if (!label_column.empty()) names.push_back(label_column);
+  return names;
+}
+
+/// Position of each of the columns `names` in the records.
+std::vector<std::size_t> find_columns(const CsvReader& reader, const std::vector<std::string>& header,
+                                      const std::vector<std::string>& names) {
   std::map<std::string_view, std::size_t> positions;
   for (std::size_t i = 0; i < header.size(); ++i) positions.emplace(header[i], i);
-  const std::set<std::string_view> known(names.begin(), names.end());
-  std::vector<std::string> unknown;  // a missing column may be one of them, misspelt
-  std::ranges::copy_if(header, std::back_inserter(unknown),
-                       [&](const std::string& name) { return !known.contains(name); });
   std::vector<std::size_t> found;
+  std::vector<std::string> missing;
   for (const std::string& name : names) {
     const auto position = positions.find(name);
     if (position == positions.end()) {
-      missing.push_back(in_quotes(name) + suggestion(name, unknown));
+      missing.push_back(name);
     } else {
       found.push_back(position->second);
     }
   }
   if (missing.empty()) return found;
+  const std::set<std::string_view> known(names.begin(), names.end());
+  std::vector<std::string> unknown;  // a missing column may be one of them, misspelt
+  std::ranges::copy_if(header, std::back_inserter(unknown),
+                       [&](const std::string& name) { return !known.contains(name); });
   constexpr std::size_t most_listed = 12;
   const std::size_t count = missing.size();
   if (count > most_listed) missing.resize(most_listed);
+  for (std::string& name : missing) name = in_quotes(name) + suggestion(name, unknown);
   throw Error(Category::data,
               fmt::format("{}: line {}: column{} of the training rows {} missing: {}{}", reader.name(),
                           reader.line(), count == 1 ? "" : "s", count == 1 ? "is" : "are",
@@ -386,8 +393,9 @@ EncodedTable encode_table(CsvTable table, const TableEncoding& encoding) {
 
 EncodedTable read_encoded_table(CsvReader& reader, const TableEncoding& encoding,
                                 const std::string& label_column) {
-  const std::vector<std::string> header = read_csv_header(reader);
-  const std::vector<std::size_t> positions = find_columns(reader, header, encoding, label_column);
+  const std::vector<std::string> names = needed_names(encoding, label_column);
+  const std::vector<std::string> header = read_csv_header(reader, names);
+  const std::vector<std::size_t> positions = find_columns(reader, header, names);
   const std::size_t columns = encoding.columns.size();
   EncodedTable table{
       .labels = {.file = reader.name(), .separator = reader.separator(), .column = label_column},

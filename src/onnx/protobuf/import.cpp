@@ -77,7 +77,7 @@ class GraphReader {
         reader_(file),
         layers_(find_input()) {
     for (const onnx::TensorProto& tensor : graph_.initializer()) {
-      tensors_.insert_or_assign(tensor.name(), constant_of(tensor, tensor.name()));
+      define(tensor.name(), constant_of(tensor, tensor.name()));
     }
     count_readers();
   }
@@ -89,7 +89,7 @@ class GraphReader {
       if (const auto* output = std::get_if<LayerOutput>(&result)) {
         layers_[output->layer].readers += readers_[node.output()] - 1;
       }
-      tensors_.insert_or_assign(node.output(), std::move(result));
+      define(node.output(), std::move(result));
     }
     OnnxImport result;
     for (const onnx::StringStringEntryProto& entry : model_.metadata_props())
@@ -104,6 +104,11 @@ class GraphReader {
 
   [[noreturn]] void refuse(const std::string& reason) const {
     throw Error(Category::data, fmt::format("{}: {}", file_, reason));
+  }
+
+  void define(const std::string& name, GraphTensor tensor) {
+    if (!tensors_.emplace(name, std::move(tensor)).second)
+      refuse(fmt::format("two tensors are called {}", in_quotes(name)));
   }
 
   GraphTensor constant_of(const onnx::TensorProto& tensor, const std::string& name) const {
@@ -150,7 +155,7 @@ class GraphReader {
                            in_quotes(input->name())));
       }
     }
-    tensors_.insert_or_assign(input->name(), LayerOutput{0, rank == 2});
+    define(input->name(), LayerOutput{0, rank == 2});
     if (!options_.input) {
       const Shape shape{static_cast<int>(extents[0]), static_cast<int>(extents[1]),
                         static_cast<int>(extents[2])};
@@ -273,7 +278,7 @@ class GraphReader {
                       fmt::join(weight.shape, ",")));
     }
     Conv2d options{.channels = features(node, weight.shape[0]),
-                   .kernel = node.option("kernel", weight.shape[2]),
+                   .kernel = node.common_option("kernel_shape", 2, weight.shape[2]),
                    .stride = node.common_option("strides", 2, 1),
                    .dilation = node.common_option("dilations", 2, 1),
                    .groups = features(node, node.integer("group", 1)),
@@ -285,7 +290,8 @@ class GraphReader {
                               layers_.shape(x.layer).channels));
     }
     ImportedLayer layer{options, {x.layer}, layer_name(weight, ".weight")};
-    layer.values.push_back(parameter(node, weight, weight.shape));
+    const Extents shape{options.channels, weight.shape[1], options.kernel, options.kernel};
+    layer.values.push_back(parameter(node, weight, shape));
     if (options.bias) layer.values.push_back(parameter(node, node.constant(2), {options.channels}));
     return LayerOutput{layers_.add(node, std::move(layer)), false};
   }

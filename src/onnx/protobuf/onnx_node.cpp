@@ -87,10 +87,13 @@ double OnnxNode::number(std::size_t input) const {
 }
 
 const onnx::AttributeProto* OnnxNode::find(const char* attribute) const {
+  const onnx::AttributeProto* found = nullptr;
   for (const onnx::AttributeProto& each : proto_.attribute()) {
-    if (each.name() == attribute) return &each;
+    if (each.name() != attribute) continue;
+    if (found != nullptr) refuse(fmt::format("has the attribute {} twice", attribute));
+    found = &each;
   }
-  return nullptr;
+  return found;
 }
 
 std::int64_t OnnxNode::integer(const char* attribute, std::int64_t fallback) const {

@@ -1,5 +1,6 @@
 #include "core/text/nearest.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -35,11 +36,18 @@ TEST(Nearest, IsEmptyWhenNothingIsNear) {
   EXPECT_EQ(nearest("l", known), "");  // starts three of them
   EXPECT_EQ(nearest(std::string(100000, 'x'), known), "");
   EXPECT_EQ(nearest("lenet", {}), "");
+  EXPECT_EQ(nearest("lenet", std::vector<std::string>{""}), "");
   // Half of their letters agree.
   const std::vector<std::string> options = {"reduce", "cutout", "crop-pct", "1.weight"};
   for (const char* name : {"resume", "output", "drop-path", "conv1.weight"}) {
     EXPECT_EQ(nearest(name, options), "") << name;
   }
+}
+
+/// A comparison letter by letter would take 8 GiB of memory.
+TEST(Nearest, NamesOfOtherLengthsAreNotCompared) {
+  const std::vector<std::string> huge = {std::string(std::size_t{1} << 24, 'a')};
+  EXPECT_EQ(nearest(std::string(64, 'b'), huge), "");
 }
 
 TEST(UnknownName, ComposesTheMessage) {
@@ -53,6 +61,11 @@ TEST(UnknownName, ComposesTheMessage) {
   const std::vector<std::string> many(122, "x");
   EXPECT_EQ(unknown_name("layer", "conv", many),
             "unknown layer 'conv'; known: x, x, x, x, x, x, x, x, x, x, x, x, ... (122 in all)");
+  const std::string start = "x\n" + std::string(98, 'y'), shown = "x?" + std::string(98, 'y') + "...";
+  const std::vector<std::string> one = {start + std::string(1000, 'y')};
+  EXPECT_EQ(unknown_name("layer", start, one),
+            fmt::format("unknown layer '{0}'; did you mean '{1}'? known: {1}", shown.substr(0, 100), shown));
+  EXPECT_EQ(suggestion(start, one), fmt::format("; did you mean {}?", shown));
 }
 
 }  // namespace

@@ -240,6 +240,22 @@ TEST(OnnxImport, RefusesDamagedModels) {
       {[](auto& m) { node(m, "relu").set_input(0, "relu"); }, {"no node before it gives its input 'relu'"}},
       {[](auto& m) { node(m, "relu").clear_input(); }, {"node 'relu' (Relu): input 1 is missing"}},
       {[](auto& m) {
+         node(m, "relu").set_output(0, "conv");
+         node(m, "pool").set_input(0, "conv");
+       },
+       {"m.onnx: two tensors are called 'conv'"}},
+      {[](auto& m) {
+         node(m, "conv").set_output(0, "input");
+         node(m, "relu").set_input(0, "input");
+       },
+       {"two tensors are called 'input'"}},
+      {[](auto& m) { *m.mutable_graph()->add_initializer() = tensor(m, 1); },
+       {"m.onnx: two tensors are called 'c.bias'"}},
+      {[](auto& m) { *node(m, "conv").add_attribute() = attribute(m, "conv", "pads"); },
+       {"node 'conv' (Conv): has the attribute pads twice"}},
+      {integers("conv", "kernel_shape", {5, 5}),
+       {"node 'conv' (Conv): 'c.weight' is [4,3,3,3], not [4,3,5,5]"}},
+      {[](auto& m) {
          node(m, "head").set_name("a\nb");
          node(m, "relu").set_name(std::string(300, 'x'));
          tensor(m, 2).clear_dims();

@@ -98,7 +98,6 @@ std::size_t take_images_of_classes(LabelTable& table, LabelCells& cells, const s
   if (named != cells.columns.end()) {
     classes = static_cast<std::size_t>(named - cells.columns.begin());
   } else if (!label_column.empty()) {
-    for (std::string& known : cells.columns) known = printable(known);
     throw Error(
         Category::data,
         fmt::format("{}: line 1: {}", table.file, unknown_name("label column", label_column, cells.columns)),

@@ -62,7 +62,12 @@ class Shrinker {
 void write_index(const ShardIndex& index, const std::filesystem::path& path) {
   AtomicFile file(path);
   file.write(serialize(index));
-  file.commit();
+  try {
+    file.commit();
+  } catch (const Error&) {
+    files().unlink(path);  // the last sync may have failed, and the next packing would be refused
+    throw;
+  }
 }
 
 /// Removes the shards from `number` on, which an earlier packing left.

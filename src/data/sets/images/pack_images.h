@@ -30,7 +30,7 @@ void remove_packed_images(const std::filesystem::path& folder, const std::string
 
 /// Writes the images of `list` to `folder` as part `part`: shards, then the index, which appears when it is
 /// complete; then removes remaining shards of an earlier packing. Throws Error(resource) for a file that
-/// cannot be written, Error(data) when no image can be read.
+/// cannot be written, Error(data) when no image can be read; after an error, there is no index.
 PackResult pack_images(const ImageList& list, const std::filesystem::path& folder, const std::string& part,
                        const PackOptions& options);
 

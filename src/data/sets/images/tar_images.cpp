@@ -35,9 +35,9 @@ struct Member {
   bool hidden() const { return entry.name.starts_with('.') || entry.name.find("/.") != std::string::npos; }
 };
 
+/// The names "./cat/1.jpg", "cat/./1.jpg", "/cat/1.jpg" and "../cat/1.jpg" are all "cat/1.jpg".
 Member member_of(TarEntry entry) {
-  while (entry.name.starts_with("./") || entry.name.starts_with('/'))
-    entry.name.erase(0, entry.name.find('/') + 1);
+  entry.name = std::filesystem::path("/" + entry.name).lexically_normal().relative_path().string();
   const std::size_t slash = entry.name.rfind('/');
   const std::size_t dot = entry.name.find('.', slash == std::string::npos ? 0 : slash + 1);
   const std::size_t key_length = std::min(dot, entry.name.size());
