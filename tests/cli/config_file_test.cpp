@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "support/expect_error.h"
+#include "support/temporary_folder.h"
+#include "support/test_files.h"
 
 namespace lockstep {
 namespace {
@@ -31,6 +33,17 @@ TEST(ConfigFile, Values) {
   EXPECT_EQ(value_of(R"(" a # b "  # why)"), " a # b ");
   EXPECT_EQ(value_of(R"("\"\\\n\t\r")"), "\"\\\n\t\r");
   EXPECT_EQ(value_of(R"(C:\new)"), R"(C:\new)");
+}
+
+/// lockstep-run starts a run again after a failing disk, and not after wrong usage.
+TEST(ConfigFile, AFailingMachineIsNoWrongUsage) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.write("run.cfg", "lr = 0.1\n");
+  for (const char* name : {"open", "read"}) {
+    TestFiles files(system_files(), [&](const FileCall& call) { return call.name == name ? EIO : 0; });
+    const ScopedFiles replaced(files);
+    expect_error(Category::resource, {"/run.cfg: cannot ", "Input/output error"}, [&] { read_config(file); });
+  }
 }
 
 TEST(ConfigFile, WhatIsWrittenReadsBack) {

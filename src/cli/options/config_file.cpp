@@ -104,6 +104,7 @@ std::vector<ConfigEntry> read_config(const std::string& file) {
   try {
     text = read_text(file, size_limit + 1);
   } catch (const Error& error) {
+    if (error.category() == Category::resource) throw;
     throw Error(Category::usage, error.message(), "config");
   }
   return parse_config(text, file);

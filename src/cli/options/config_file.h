@@ -19,8 +19,8 @@ struct ConfigEntry {
 /// names the input in errors. Throws only Error(usage), with origin, line and reason.
 std::vector<ConfigEntry> parse_config(std::string_view text, const std::string& origin);
 
-/// Reads a configuration file. Throws Error(usage) as parse_config, or with field "config" if it cannot be
-/// read.
+/// Reads a configuration file. Throws Error(usage) as parse_config, or with field "config" if it is missing
+/// or not readable for this user; Error(resource) if the machine fails (category_of_failure).
 std::vector<ConfigEntry> read_config(const std::string& file);
 
 /// Text of `value` in a configuration file, quoted if needed: parse_config reads `value` back.

@@ -21,8 +21,8 @@ namespace lockstep {
 /// remove what killed writers left. On a file system without locks, such files stay.
 class AtomicFile {
  public:
-  /// Refuses an existing `file` that is not a regular one, such as a folder or a device. Removes temporary
-  /// files of killed writers of `file`.
+  /// Refuses an empty name, and an existing `file` that is not a regular one, such as a folder or a device.
+  /// Removes temporary files of killed writers of `file`.
   explicit AtomicFile(const std::filesystem::path& file);
   /// Removes the temporary file unless it was committed.
   ~AtomicFile();

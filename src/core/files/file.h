@@ -14,6 +14,16 @@
 
 namespace lockstep {
 
+/// Calls `call`, which returns a negative number with errno for a failure, again while a signal interrupts
+/// it. Returns whether it succeeded.
+template <class Call>
+bool retry_interrupted(const Call& call) {
+  while (call() < 0) {
+    if (errno != EINTR) return false;
+  }
+  return true;
+}
+
 /// Owner of a file descriptor; negative: none. The destructor keeps errno.
 class FileDescriptor {
  public:
@@ -22,15 +32,11 @@ class FileDescriptor {
   explicit FileDescriptor(int value) : value_(value) {}
   /// Opens a file through files(), which also closes it. None with errno if that fails.
   static FileDescriptor open(const std::filesystem::path& path, int flags) {
-    FileDescriptor file(files().open(path, flags));
-    file.origin_ = &files();
-    return file;
+    return opened(&FileSystem::open, path, flags);
   }
   /// Same, but only those whom the umask lets write a new file may read it.
   static FileDescriptor open_private(const std::filesystem::path& path, int flags) {
-    FileDescriptor file(files().open_private(path, flags));
-    file.origin_ = &files();
-    return file;
+    return opened(&FileSystem::open_private, path, flags);
   }
   FileDescriptor(FileDescriptor&& other) noexcept : value_(other.release()), origin_(other.origin_) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
@@ -49,18 +55,17 @@ class FileDescriptor {
   int release() { return std::exchange(value_, -1); }
 
  private:
+  static FileDescriptor opened(int (FileSystem::*call)(const std::filesystem::path&, int),
+                               const std::filesystem::path& path, int flags) {
+    FileDescriptor file;
+    file.origin_ = &files();
+    retry_interrupted([&] { return file.value_ = (file.origin_->*call)(path, flags); });
+    return file;
+  }
+
   int value_ = -1;
   FileSystem* origin_ = &system_files();
 };
-
-/// Calls `call`, which returns 0 for success and -1 with errno, again while a signal interrupts it.
-template <class Call>
-bool retry_interrupted(const Call& call) {
-  while (call() != 0) {
-    if (errno != EINTR) return false;
-  }
-  return true;
-}
 
 /// Writes all `bytes`, or returns false with errno after writing a part of them.
 bool write_fully(const FileDescriptor& file, std::span<const std::byte> bytes);

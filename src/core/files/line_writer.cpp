@@ -14,8 +14,7 @@ LineWriter::LineWriter(const std::filesystem::path& file) : file_(file) {
 }
 
 void LineWriter::append(std::string_view lines) {
-  if (incomplete_ && regular_ && files().ftruncate(descriptor_.get(), size_) != 0)
-    fail_file(file_, "cut off an incomplete line");
+  if (incomplete_ && regular_) cut_to(size_);
   incomplete_ = true;
   if (!write_fully(descriptor_, std::as_bytes(std::span(lines)))) fail_file(file_, "write");
   incomplete_ = false;
@@ -42,9 +41,13 @@ void LineWriter::cut_incomplete_line() {
     }
     end = begin;
   }
-  if (end != status.size && files().ftruncate(descriptor_.get(), end) != 0)
-    fail_file(file_, "cut off an incomplete line");
+  if (end != status.size) cut_to(end);
   size_ = end;
+}
+
+void LineWriter::cut_to(std::uint64_t size) {
+  if (!retry_interrupted([&] { return files().ftruncate(descriptor_.get(), size); }))
+    fail_file(file_, "cut off an incomplete line");
 }
 
 }  // namespace lockstep

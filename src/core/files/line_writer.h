@@ -21,6 +21,7 @@ class LineWriter {
 
  private:
   void cut_incomplete_line();
+  void cut_to(std::uint64_t size);
 
   std::filesystem::path file_;
   FileDescriptor descriptor_;

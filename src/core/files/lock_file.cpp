@@ -86,8 +86,8 @@ void LockFile::renew() {
 
 void LockFile::write_holder() const {
   if (file_.get() < 0) return;
-  const bool written =
-      files().ftruncate(file_.get(), 0) == 0 && write_fully(file_, std::as_bytes(std::span(holder_)));
+  const bool written = retry_interrupted([this] { return files().ftruncate(file_.get(), 0); }) &&
+                       write_fully(file_, std::as_bytes(std::span(holder_)));
   if (!written) fail_file(path_, "write");
 }
 

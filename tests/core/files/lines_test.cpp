@@ -69,6 +69,22 @@ TEST(LineWriter, FailuresNameFileActionAndReason) {
                [&] { full.append("x\n"); });
 }
 
+TEST(LineWriter, InterruptedCallsAreMadeAgain) {
+  for (const char* name : {"open", "pread", "ftruncate", "write"}) {
+    TestFiles disk;
+    disk.put("/f", "a\nincomplete");
+    const ScopedFiles replaced(disk);
+    disk.fail(interrupt_first(name));
+    LineWriter writer("/f");
+    writer.append("b\n");
+    disk.fail([](const FileCall& call) { return call.name == "write" ? EIO : 0; });
+    EXPECT_TRUE(error_of([&] { writer.append("lost\n"); }));
+    disk.fail(interrupt_first(name));
+    writer.append("c\n");
+    EXPECT_EQ(disk.contents("/f"), "a\nb\nc\n");
+  }
+}
+
 TEST(LineWriter, NeverCutsWholeLinesWhenACallFails) {
   fail_everywhere(
       EIO, [](TestFiles& disk) { disk.put("/f", "a\nb\n" + std::string(10000, 'x')); },

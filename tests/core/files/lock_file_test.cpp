@@ -84,6 +84,16 @@ TEST(LockFile, IsRenewedAfterAnAttemptThatFailed) {
   }
 }
 
+TEST(LockFile, InterruptedCallsAreMadeAgain) {
+  const TemporaryFolder folder;
+  for (const char* name : {"open", "lock", "ftruncate", "write"}) {
+    TestFiles files(system_files(), interrupt_first(name));
+    const ScopedFiles replaced(files);
+    const LockFile lock(folder / "lock", "me", 0.0);
+    EXPECT_EQ(contents(folder / "lock"), "me");
+  }
+}
+
 TEST(LockFile, WithoutLocksARunContinues) {
   const TemporaryFolder folder;
   for (const int reason : {ENOLCK, EOPNOTSUPP, ENOSYS}) {
