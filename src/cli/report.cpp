@@ -72,14 +72,15 @@ OptionSet option_set(ReportOptions& options) {
 }
 
 void print_epochs(const RunRecord& record) {
-  for (const EpochReport& epoch : record.epochs) print(epoch_line(epoch, samples_of(record)) + "\n");
+  for (const EpochReport& epoch : record.epochs) print_report(epoch_line(epoch, samples_of(record)) + "\n");
   if (record.epochs.empty()) {
-    print(fmt::format("no epoch completed, {} recorded\n", counted(record.steps.size(), "step")));
+    print_report(fmt::format("no epoch completed, {} recorded\n", counted(record.steps.size(), "step")));
   }
   if (record.end) {
-    print(end_line(*record.end) + "\n");
+    print_report(end_line(*record.end) + "\n");
   } else {
-    print(fmt::format("no end recorded: {}\n", without_control_characters(reason_without_end(record))));
+    print_report(
+        fmt::format("no end recorded: {}\n", without_control_characters(reason_without_end(record))));
   }
 }
 
@@ -90,7 +91,7 @@ std::vector<std::string> write_files(const RunFolder& folder, const RunRecord& r
   if (!options.csv.empty()) {
     const std::string text = options.csv_rows == CsvRows::epochs ? csv(record.epochs) : csv(record.steps);
     if (options.csv == to_stdout) {
-      print(text);
+      print_report(text);
     } else {
       write_text_file(options.csv, text);
       written.push_back(options.csv);
@@ -123,7 +124,7 @@ int report(const ReportOptions& options) {
   const std::vector<std::string> written = write_files(folder, record, options);
   if (options.csv == to_stdout) return 0;
   print_epochs(record);
-  for (const std::string& file : written) print("wrote " + file + "\n");
+  for (const std::string& file : written) print_report("wrote " + file + "\n");
   return 0;
 }
 

@@ -40,7 +40,7 @@ bool is_patient(Stage stage) { return stage != Stage::training && stage != Stage
 
 const char* name_of(Collective collective) {
   constexpr std::array names{"nothing", "MPI_Init", "MPI_Finalize", "agree",      "all_gather",   "broadcast",
-                             "barrier", "sum",      "gather",       "all_reduce", "share_memory", "GPU"};
+                             "barrier", "sum",      "gather",       "all_reduce", "share_memory", "device"};
   return names.at(static_cast<std::size_t>(collective));
 }
 

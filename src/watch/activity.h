@@ -18,8 +18,8 @@ const char* name_of(Stage stage);
 /// Whether a rank in `stage` may keep the others waiting for long, as it reads or writes files or compiles.
 bool is_patient(Stage stage);
 
-/// Operation in which a rank waits for others. `device` is a wait for this rank's GPU, whose work may depend
-/// on other ranks.
+/// Operation in which a rank waits for others. `device` is a wait for this rank's device: the work of a GPU
+/// may depend on other ranks.
 enum class Collective : std::uint8_t {
   none,
   start,

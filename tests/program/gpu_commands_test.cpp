@@ -16,13 +16,16 @@ namespace {
 /// Whether the command computes on GPUs: it says so, or it starts a rank for each GPU by default.
 bool is_for_gpus(const std::string& command) {
   const bool by_default = command.starts_with("launcher/lockstep-run train") && !holds(command, "--device");
-  return by_default || holds(command, "--device cuda");
+  return by_default || holds(command, "--device cuda") || holds(command, "--kernel-times");
 }
 
-/// Commands for GPUs in a file of Markdown or a recipe, without what follows "..." or "#".
+/// Commands for GPUs in a file of Markdown or a recipe, without what follows "..." or "#". Those of Slurm are
+/// returned as commands of lockstep-run with the same options.
 std::vector<std::string> gpu_commands_of(const std::filesystem::path& file) {
   std::string text = contents(file);
   text = std::regex_replace(text, std::regex(R"(\\\n\s*(# *)?)"), "");  // continued lines
+  const std::regex slurm(R"(sbatch [^\n]*?launcher/slurm/train-gpu\.sbatch --)");
+  text = std::regex_replace(text, slurm, "launcher/lockstep-run train --");
   std::vector<std::string> commands;
   const std::regex start(R"((launcher/lockstep-run|lockstep|mpirun) [^`\n#|]*)");
   for (auto found = std::sregex_iterator(text.begin(), text.end(), start); found != std::sregex_iterator();
@@ -87,13 +90,19 @@ class RecipeFiles {
   }
 
   std::string model() const { return (folder_ / "model.safetensors").string(); }
-  /// Environment of a command with the recipe: its data, and a small network for a large one.
+  /// Data for a recipe, without a part for testing if its commands hold one out.
+  std::string data_for(const std::string& recipe) const {
+    const bool one_part = holds(recipe, "--test-fraction");
+    if (holds(recipe, "\ndataset = csv\n"))
+      return one_part ? LOCKSTEP_SOURCE "/examples/data/iris" : LOCKSTEP_SOURCE "/examples/data/two-moons";
+    return one_part ? (folder_ / "train").string() : folder_.string();
+  }
+  /// Environment of a command with the recipe: data, unless the command must name it, and a small network for
+  /// a large one.
   std::vector<std::string> environment_of(const std::string& recipe) const {
     std::vector<std::string> environment;
-    if (holds(recipe, "\ndataset = csv\n")) {
-      environment.emplace_back("LOCKSTEP_DATA_DIR=" LOCKSTEP_SOURCE "/examples/data/two-moons");
-    } else {
-      environment.push_back("LOCKSTEP_DATA_DIR=" + folder_.string());
+    if (holds(recipe, "\ndataset = fashion-mnist\n") || holds(recipe, "\ndata-dir = ")) {
+      environment.push_back("LOCKSTEP_DATA_DIR=" + data_for(recipe));
     }
     if (holds(recipe, "\nmodel = resnet")) environment.push_back(std::string("LOCKSTEP_MODEL=") + network);
     if (holds(recipe, "\ndataset = images\n")) environment.emplace_back("LOCKSTEP_IMAGE_SIZE=12");
@@ -123,9 +132,11 @@ class GpuCommands : public testing::TestWithParam<int> {
     if (!holds(command, "--transport")) {
       command = std::regex_replace(command, std::regex("-np [2-9]"), "-np " + ranks);
     }
-    if (!recipe_of(command).empty()) {
-      command = std::regex_replace(command, std::regex("recipes/"), LOCKSTEP_SOURCE "/recipes/");
-      command = std::regex_replace(command, std::regex("--data-dir [^ ]*"), "");  // the environment has it
+    if (const std::string recipe = recipe_of(command); !recipe.empty()) {
+      const std::string data = recipes_.data_for(contents(LOCKSTEP_SOURCE "/" + recipe));
+      command = std::regex_replace(command, std::regex("--config recipes/"),
+                                   "--config " LOCKSTEP_SOURCE "/recipes/");
+      command = std::regex_replace(command, std::regex("--data-dir [^ ]*"), "--data-dir " + data);
       command = std::regex_replace(command, std::regex("[^ ]*[.]safetensors"), recipes_.model());
     }
     command = std::regex_replace(command, std::regex("resnet18-d2l"),

@@ -20,7 +20,7 @@ struct Elsewhere {
 const std::vector<Elsewhere> elsewhere = {
     {"git clone", "the sources are here"},
     {"launcher/quickstart.sh", "installs packages; its build and training are those of the other tests"},
-    {"sbatch ", "needs Slurm: tests/slurm"},
+    {"sbatch ", "needs Slurm: tests/slurm; gpu_commands_test.cpp has those for GPUs"},
     {"docker ", "needs Docker and a registry"},
     {"mpirun -np 2 podman", "needs the image: tests/containers"},
     {"apptainer ", "needs Apptainer"},

@@ -21,6 +21,9 @@ Activity activity(std::uint64_t number) {
                    .bytes = number * 7}};
 }
 
+/// A rank on a CPU fetches results from its device, too.
+TEST(Activity, ADeviceIsNotNamedAsAGpu) { EXPECT_EQ(describe({Collective::device, Group::alone}), "device"); }
+
 TEST(ActivityRing, ZeroBytesAreEmpty) {
   const auto ring = std::make_unique<ActivityRing>();
   EXPECT_EQ(ring->count(), 0U);

@@ -58,7 +58,7 @@ OptionSet option_set(BenchOptions& options) {
       "Examples:\n  lockstep-run -np 2 bench allreduce\n  lockstep-run -np 2 bench step\n"
       "  lockstep bench ops --model resnet18-d2l --device cuda --dtype bf16\n"
       "  lockstep bench step --device cuda --cuda-graph off --kernel-times\n"
-      "  lockstep bench data --dataset images --data-dir DIR --random-resized-crop --threads 1\n");
+      "  lockstep bench data --dataset images --data-dir packed --random-resized-crop --threads 1\n");
   return set;
 }
 

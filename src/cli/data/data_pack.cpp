@@ -86,10 +86,10 @@ OptionSet option_set(PackRequest& request) {
 void pack_part(const PackRequest& request, const std::string& part, const ImageList& list) {
   print_warnings(warnings_of(list));
   const PackResult result = pack_images(list, request.target, part, request.options);
-  print(fmt::format("{:<6} {} of {} in {}, {:.1f} MB; {} not readable\n", part,
-                    counted(result.packed, "image"), counted(list.classes.size(), "class"),
-                    counted(result.shards, "file"), static_cast<double>(result.bytes) * 1e-6, result.bad));
-  flush_output();
+  print_report(fmt::format("{:<6} {} of {} in {}, {:.1f} MB; {} not readable\n", part,
+                           counted(result.packed, "image"), counted(list.classes.size(), "class"),
+                           counted(result.shards, "file"), static_cast<double>(result.bytes) * 1e-6,
+                           result.bad));
 }
 
 /// Lists the images of DIR, which no option names.

@@ -100,8 +100,9 @@ OptionSet option_set(EvalOptions& options) {
   OptionSet set(
       "lockstep eval [options] MODEL | --checkpoint RUN",
       "Measures loss and accuracy of a saved model. Each sample is evaluated once, by one of the "
-      "ranks. The model file names the network, the data set and the preparation of the samples, and whether "
-      "the training computed in bf16; options override them. Classes are matched by their names.");
+      "ranks. The model file names the network, the data set, the preparation of the samples, the batch "
+      "size, and whether the training computed in bf16; options override them. Classes are matched by their "
+      "names.");
   set.optional_positional("MODEL",
                           "model file; a checkpoint; or a run directory, of which it is the best model, else "
                           "the final one, else the newest checkpoint",

@@ -159,7 +159,7 @@ int export_model(const ExportOptions& options) {
     text += fmt::format(", {} of {} batch norms folded", summary.folded_batch_norms,
                         summary.folded_batch_norms + summary.batch_norms);
   }
-  print(without_control_characters(text) + "\n");
+  print_report(without_control_characters(text) + "\n");
   if (summary.dropouts > 0) {
     print_message(
         fmt::format("{}: the network's dropout is left out, as it has no effect on predictions; to "

@@ -190,7 +190,7 @@ int import_model(const ImportOptions& options) {
   lines.insert(lines.end(), imported.notes.begin(), imported.notes.end());
   std::string text;
   for (const std::string& line : lines) text += without_control_characters(line) + "\n";
-  print(text);
+  print_report(text);
   return 0;
 }
 

@@ -33,7 +33,7 @@ struct PredictOptions {
   int top = 1;
   PredictionFormat format = PredictionFormat::text;
   ModelOptions model{.name = {}};
-  DatasetOptions data{.name = "images"};
+  DatasetOptions data{.name = {}};
   Split split = Split::test;
   InputOptions input;
   BatchOptions batch;
@@ -79,10 +79,11 @@ bool reads_images_with(const ModelDescription& description, const std::string& n
 std::vector<ImpliedValue> implied(PredictOptions& options, const OptionSet::Given& given) {
   options.saved = open_model(options.file, is_first_process());
   options.has_dataset = !given("dataset").empty();
+  if (!options.has_dataset) options.data.name = "images";  // for the options of images
   options.has_top = !given("top").empty();
   options.has_size = !given("image-size").empty();
   std::vector<ImpliedValue> values = implied_by(*options.saved, [&](const std::string& name) {
-    return name == "dataset" && !options.has_dataset ? std::string("images") : given(name);
+    return name == "dataset" && !options.has_dataset ? options.data.name : given(name);
   });
   std::erase_if(values, [&](const ImpliedValue& value) {
     if (value.name == "batch-size" || value.name == "micro-batches") return true;
@@ -107,11 +108,11 @@ OptionSet option_set(PredictOptions& options) {
   OptionSet set(
       "lockstep predict [options] MODEL PATH... | MODEL --dataset NAME",
       "Predicts classes or labels, with their probabilities, or numbers for images or the rows of tables "
-      "with a saved "
-      "model, which contains its network, the names of its classes and the preparation of its input. Prints "
-      "them in the order of the inputs, which are spread over all ranks. An input that cannot be read, or "
-      "for which the outputs of the network are not finite, is named on stderr; the others are predicted, "
-      "and the exit status is 3.");
+      "with a saved model, which contains its network, the names of its classes, the preparation of its "
+      "input, and whether its training computed in bf16; options override the last two. Prints them in the "
+      "order of the inputs, which are spread over all ranks. An input that cannot be read, or for which the "
+      "outputs of the network are not finite, is named on stderr; the others are predicted, and the exit "
+      "status is 3.");
   set.positional("MODEL", "model file, checkpoint or run directory, as for lockstep eval", options.file);
   set.list(
       "PATH...",

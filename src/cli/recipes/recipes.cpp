@@ -40,7 +40,7 @@ std::string list_of_recipes() {
 }
 
 int print_recipes(const RecipesOptions& options) {
-  print(options.name.empty() ? list_of_recipes() : recipe_text(options.name));
+  print_report(options.name.empty() ? list_of_recipes() : recipe_text(options.name));
   return 0;
 }
 
