@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,7 +46,7 @@ class TestFiles : public FileSystem {
   void fail(ErrorOf error_of = {});
   /// Number of calls since fail().
   std::uint64_t calls() const { return calls_; }
-  /// Whether each pread returns a wrong bit.
+  /// Whether each pread returns a wrong bit, unless the file may be in the cache: drop_cache was not called.
   void flip_bits(bool flip) { flips_bits_ = flip; }
 
   // The following are for the disk in memory only.
@@ -138,6 +139,7 @@ class TestFiles : public FileSystem {
   mutable std::mutex mutex_;
   std::uint64_t calls_ = 0;
   std::map<int, Path> open_;
+  std::set<int> uncached_;  ///< open files for which drop_cache was called
   bool flips_bits_ = false;
 
   Tree now_;
@@ -156,16 +158,23 @@ inline TestFiles::ErrorOf fail_call(std::uint64_t number, int reason, bool later
   };
 }
 
+/// For TestFiles::fail: a signal interrupts the first call of `name`.
+inline TestFiles::ErrorOf interrupt_first(const std::string& name) {
+  return [name, interrupted = false](const FileCall& call) mutable {
+    return call.name == name && !std::exchange(interrupted, true) ? EINTR : 0;
+  };
+}
+
 /// Runs `work` on `disk`, which is in memory. Before each call of a file system that it makes, and at its
 /// end, the machine crashes `choices` times (TestFiles::crash), and `check` runs on the disk after each
 /// crash. Returns the number of checks.
 std::uint64_t crash_everywhere(TestFiles& disk, std::uint64_t choices, const std::function<void()>& work,
                                const std::function<void()>& check);
 
-/// Runs `work` once for each call of a file system that it makes, on a disk in memory that `prepare` fills;
-/// that call fails with `reason`. Expects that `work` succeeds or throws Error(resource) with the reason's
-/// text, and runs `check(disk, call, error)` on the disk with the failed call ("fsync /a") and the message,
-/// which is empty after a success.
+/// Runs `work` on a disk in memory that `prepare` fills: without a failure, and then once for each call of a
+/// file system that it has made; that call fails with `reason`. Expects that `work` succeeds or throws
+/// Error(resource) with the reason's text, and runs `check(disk, call, error)` on the disk with the failed
+/// call ("fsync /a") and the message, which is empty after a success.
 void fail_everywhere(int reason, const std::function<void(TestFiles&)>& prepare,
                      const std::function<void()>& work,
                      const std::function<void(TestFiles&, const std::string&, const std::string&)>& check);

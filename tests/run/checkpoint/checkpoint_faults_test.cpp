@@ -234,6 +234,17 @@ TEST(CheckpointFaults, OnAFullDiskTheOldestMakeWay) {
   expect_steps({4, 5, 6, 7});
 }
 
+TEST(CheckpointFaults, OnAFullDiskOneOfSeveralMebibytesMakesWay) {
+  TestFiles disk;
+  const ScopedFiles replaced(disk);
+  const CheckpointStore store("/run/checkpoints", 4);
+  for (const std::uint64_t step : {1, 2, 3}) {
+    if (step == 3) disk.limit(disk.used() + 100);
+    EXPECT_EQ(store.write(SmallCheckpoint(step, 100000).contents(), 0), "");
+  }
+  expect_steps({2, 3});
+}
+
 /// Even if all that may make way is not enough, the newest one stays, and one that a rollback needs.
 TEST(CheckpointFaults, OnADiskThatStaysFullTheNewestAndTheNeededStay) {
   TestFiles disk;
