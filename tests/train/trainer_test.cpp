@@ -382,12 +382,10 @@ TEST(Trainer, ARunContinuesWithOtherBatchesIfAnEpochHasAsManySteps) {
     return small_trainer(chosen).resume(folder / "step-00000005", true);
   };
   EXPECT_EQ(resumed(72, false).size(), 1U);
-  for (const auto& [batch_size, drop_last, steps] : {std::tuple(32, false, 10), std::tuple(64, true, 4)}) {
-    expect_error(Category::usage,
-                 {drop_last ? "drop-last: " : "batch-size: ",
-                  fmt::format("an epoch of the run has 5 steps, and with these options {}", steps)},
-                 [&] { resumed(batch_size, drop_last); });
-  }
+  expect_error(Category::usage, {"batch-size: ", "which makes 10 steps an epoch instead of 5"},
+               [&] { resumed(32, false); });
+  expect_error(Category::usage, {"drop-last: ", "which makes 4 steps an epoch instead of 5"},
+               [&] { resumed(64, true); });
 }
 
 /// The validation set has other labels: the better an epoch is on the test set, the worse it is on this one.

@@ -101,23 +101,9 @@ std::uint64_t steps_per_epoch_of(const Checkpoint& checkpoint, const Run& run) {
   return steps_of_epoch(saved, run.train.size()).steps;
 }
 
-/// Throws Error(usage) if an epoch would have another number of steps: the run counts its epochs in them,
-/// also in its record and for its best epoch.
-void check_steps_per_epoch(const Checkpoint& checkpoint, const Run& run) {
-  const std::uint64_t before = steps_per_epoch_of(checkpoint, run);
-  if (before == run.epoch.steps) return;
-  const std::string* size = find_fact(checkpoint.state.options, batch_size_name);
-  const bool same_size = size == nullptr || *size == std::to_string(run.options.batch.size);
-  throw Error(Category::usage,
-              fmt::format("{}: an epoch of the run has {}, and with these options {}, which not even --force "
-                          "allows: use the checkpoint's options, or {}",
-                          checkpoint.folder.string(), counted(before, "step"), run.epoch.steps,
-                          advice_to_begin_with(checkpoint)),
-              same_size ? drop_last_name : batch_size_name);
-}
-
 /// Compares the options that affect the result with the checkpoint's. Returns a warning about those that
-/// differ, with `force`; empty: none. Throws Error(usage) about them without it.
+/// differ, with `force`; empty: none. Throws Error(usage) about them without it, or if they change the number
+/// of steps of an epoch: the run counts its epochs in them, also in its record and for its best epoch.
 std::string compare_options(const Checkpoint& checkpoint, const CheckpointState& facts, const Run& run,
                             bool force) {
   std::vector<Difference> found = differences(checkpoint.state.options, facts.options);
@@ -132,22 +118,26 @@ std::string compare_options(const Checkpoint& checkpoint, const CheckpointState&
   for (const auto& [name, saved, present] : found) {
     texts.push_back(fmt::format("--{} was {} and is now {}", name, shown(saved), shown(present)));
   }
-  if (force) {
+  const std::uint64_t steps = steps_per_epoch_of(checkpoint, run);
+  const bool keeps_steps = steps == run.epoch.steps;
+  if (force && keeps_steps) {
     return fmt::format("the first {} were made with other options: {}",
                        counted(checkpoint.state.step, "step"), fmt::join(texts, ", "));
   }
-  const bool keeps_steps = steps_per_epoch_of(checkpoint, run) == run.epoch.steps;
   const bool only_epochs = found.size() == 1 && found.front().name == epochs_name;
   if (only_epochs) check_length(checkpoint, run);  // --force does not help against a length that is refused
-  std::string ways;
-  if (keeps_steps) ways += ", or --force to continue with the new ones, which changes the result";
+  std::string effect, ways;
+  if (only_epochs) effect = ", which changes the learning rates of steps already made";
+  if (!keeps_steps) {
+    effect = fmt::format(", which makes {} an epoch instead of {} and is refused with --force, too",
+                         counted(run.epoch.steps, "step"), steps);
+  }
+  if (keeps_steps) ways = ", or --force to continue with the new ones, which changes the result";
   if (only_epochs || !keeps_steps) ways += ", or " + advice_to_begin_with(checkpoint);
-  throw Error(
-      Category::usage,
-      fmt::format("{}: options that affect the result differ: {}{}; use the checkpoint's{}",
-                  checkpoint.folder.string(), fmt::join(texts, ", "),
-                  only_epochs ? ", which changes the learning rates of steps already made" : "", ways),
-      found.front().name);
+  throw Error(Category::usage,
+              fmt::format("{}: options that affect the result differ: {}{}; use the checkpoint's{}",
+                          checkpoint.folder.string(), fmt::join(texts, ", "), effect, ways),
+              found.front().name);
 }
 
 /// Sentence about the part `name` of the identity, which is not that of the checkpoint's run. `folder`:
@@ -341,7 +331,6 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
       checkpoint = read_checkpoint(folder);
       changed = compare_options(*checkpoint, facts, run, force);
       check_identity(*checkpoint, facts, changed);
-      check_steps_per_epoch(*checkpoint, run);
       check_length(*checkpoint, run);
       check_states(*checkpoint, state, run);
       state.evaluation = description_of(checkpoint->model).results;
