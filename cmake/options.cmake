@@ -24,7 +24,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 gives wrong warnings for std::variant and additions of std::string (GCC bug 105651).
   add_compile_options($<${cxx}:-Wno-maybe-uninitialized> $<${cxx}:-Wno-restrict>)
 endif()
-if(CMAKE_BUILD_TYPE STREQUAL "Release" OR NOT CMAKE_BUILD_TYPE)  # none: as a part of a project that has none
+if(CMAKE_BUILD_TYPE STREQUAL "Release" OR NOT CMAKE_BUILD_TYPE)  # a parent project may set none
   add_compile_options($<${cxx}:-O3>)
 endif()
 if(LOCKSTEP_SANITIZE)

@@ -72,7 +72,7 @@ std::string metadata_digest(const std::map<std::string, std::string>& metadata);
 /// Writes the tensors in this order to a new file beside `file`, syncs it and renames it: readers see the old
 /// file or the new one. Adds metadata_digest_name to metadata that are not empty. Throws Error(resource) with
 /// the system's reason (no space, not writable), and Error(usage) for metadata or names that are not UTF-8,
-/// a name that two tensors have, and a shape that does not fit the values.
+/// a reserved or repeated name, and a shape that does not fit the values.
 void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata);
 

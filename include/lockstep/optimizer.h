@@ -14,8 +14,8 @@ struct OptimizerOptions;
 struct OptimizerRule;
 
 /// An update rule with its options. Elements are updated independently: the result does not depend on the
-/// parts of the arenas, or their order, for which ranks call it. Safe from any thread, whose treatment of
-/// denormals it follows: a thread that has constructed a Replica flushes them to zero, as in training.
+/// parts of the arenas, or their order, for which ranks call it. Safe from any thread. Denormals become zero,
+/// as in training, only if the calling thread flushes them, as one does that has constructed a Replica.
 class Optimizer {
  public:
   struct Step {

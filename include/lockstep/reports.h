@@ -299,13 +299,14 @@ void visit(R& report, Visitor&& field) {
 using RunEvent = std::variant<StepReport, EpochReport, ConfusionReport, DigestReport, StragglerReport,
                               NotFiniteReport, CheckpointReport, EndReport>;
 
+/// Whether `Function` can be called with at least one type of the variant `Events`, as a const reference.
 template <class Function, class Events>
 inline constexpr bool takes_one_of = false;
 template <class Function, class... Events>
 inline constexpr bool takes_one_of<Function, std::variant<Events...>> =
     (std::is_invocable_v<Function&, const Events&> || ...);
 
-/// Function of one or more types of events, which it does not change.
+/// Function that takes at least one type of event, by value or by const reference.
 template <class Function>
 concept EventFunction = takes_one_of<Function, RunEvent>;
 

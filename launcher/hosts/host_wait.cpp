@@ -28,8 +28,8 @@ HostWait::Due HostWait::look(Time now) {
 
 std::string HostWait::warning() const {
   return fmt::format(
-      "warning: mpirun has waited {} s for other hosts ({}), and no rank has started; after {} s the run "
-      "ends",
+      "warning: mpirun has waited {} s for other hosts ({}), and no rank has started; the run ends if this "
+      "takes {} s",
       warning_time.count(), hosts_, end_time.count());
 }
 

@@ -56,7 +56,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-/// Prints an error with the reason of errno.
+/// Writes the error `failure`, with the reason in errno, to the descriptor `target`.
 void print_failure(int target, const std::string& failure) {
   const std::string message = "lockstep-run: error: " + failure + ": " + std::strerror(errno) + "\n";
   [[maybe_unused]] const ssize_t written = write(target, message.data(), message.size());

@@ -53,8 +53,8 @@ class Guardian {
   /// Sends a signal to the command. SIGKILL: ends all processes of the job.
   void send(int signal) const;
   /// Exit status of the command, or 128 + signal, when all processes of the job are gone; they leave files
-  /// until the destructor. If it cannot be started, stderr says why, and the status is 4 (no process to
-  /// spare) or 127. Empty: still running.
+  /// until the destructor. If the command cannot be started, stderr has the reason, and the status is 4 if
+  /// the system has no process to spare, else 127. Empty: still running.
   std::optional<int> status();
   /// Whether the command hung and was killed: for some seconds, it did not notice that its children had
   /// ended. `status` is then that of the children.

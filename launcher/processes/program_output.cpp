@@ -42,7 +42,7 @@ pid_t spawn(const CommandWords& command, int output, int errors) {
   if (process == 0) {  // allocates nothing: another thread may have held the lock of the heap
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);  // it ended before
+    if (getppid() != parent) _exit(1);  // the parent ended before this request
     dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
     dup2(errors, STDERR_FILENO);

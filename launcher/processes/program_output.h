@@ -37,8 +37,8 @@ using CommandWords = std::vector<std::string>;
 
 /// Starts all commands at once, without a shell, a terminal, or a signal that is blocked or ignored, and
 /// reads their output. Then kills those that still run, and processes of theirs, without a wait for their
-/// end: a process that waits for a device may not end. If this thread ends before, the system kills them, but
-/// not processes of theirs.
+/// end: a process that waits for a device may not end. If the calling thread ends first, the system kills
+/// the programs, but not processes of theirs.
 std::vector<ProgramOutput> read_programs(const std::vector<CommandWords>& commands, const Wait& wait);
 
 /// Same for a single command.

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <system_error>
 
+#include "core/background.h"
 #include "core/text/message.h"
 #include "lockstep/error.h"
 
@@ -48,11 +48,7 @@ Relay::~Relay() {
 
 void Relay::start() {
   input_ = {};
-  try {
-    thread_ = std::thread([this] { copy(); });
-  } catch (const std::system_error& error) {
-    throw Error(Category::resource, std::string("cannot start a thread: ") + error.what());
-  }
+  thread_ = start_thread([this] { copy(); });
 }
 
 void Relay::copy() {

@@ -445,16 +445,15 @@ void Run::attempt() {
   attempts_.push_back(attempt);
 }
 
-/// Advice how to continue the run of this attempt; empty: it has no run directory.
+/// Advice on how to continue the run after `attempt`; empty: it has no run directory.
 std::string Run::advice_after(const Attempt& attempt) const {
-  if (attempt.run_directory.empty()) return {};
-  const bool resumes = attempt.checkpoint > 0;
-  return (resumes ? "resume with: " : "begin again with: ") + start_ + " " +
-         shell_line(resume_command(arguments_.command, attempt.run_directory, resumes));
+  return attempt.run_directory.empty()
+             ? ""
+             : restart_advice(start_, arguments_.command, attempt.run_directory, attempt.checkpoint > 0);
 }
 
-/// Says what no rank could: why an attempt failed, as mpirun is silenced, and how to continue after a stop.
-/// `crashed`: a signal ended mpirun.
+/// Prints what no rank has printed: why the attempt failed, as mpirun is silenced, or how to continue after a
+/// stop. `crashed`: a signal ended mpirun.
 void Run::report_end(const Attempt& attempt, bool crashed) const {
   const std::string advice = advice_after(attempt);
   if (attempt.stop_requested) {
@@ -519,7 +518,7 @@ bool Run::prints_samples() const {
 }
 
 HostWait Run::wait_for_hosts() const {
-  // A scheduler may let mpirun wait for its turn. With these options, ranks may run without being heard.
+  // A scheduler may make mpirun wait for its turn. With these options, reports of ranks may not arrive here.
   const bool has_none =
       machine_.scheduled || arguments_.mpirun.has({"output-filename", "xml", "xml-file", "xterm"});
   return {has_none ? std::vector<std::string>{} : other_hosts(arguments_.mpirun, machine_), Clock::now()};

@@ -56,9 +56,9 @@ class MpirunOptions {
   /// --hostfile: with both, Open MPI 4.1 takes the list. Hosts with slots=0 are left out. Empty: this host,
   /// or the hosts of a scheduler. Without a number, --host has one slot per mention.
   std::vector<Host> hosts() const;
-  /// Throws Error(usage) for a file of hosts that cannot be read, has a wrong word or names no host, as
-  /// mpirun, silenced, does not say so, for --hosts with a wrong number of slots, and for users and ports of
-  /// ssh. Replaces a pipe, which can be read only once, by a list of --host.
+  /// Throws Error(usage) for a file of hosts that cannot be read, has a wrong word or names no host, which
+  /// mpirun, silenced, would not report; for --hosts with a wrong number of slots; and for a user or port of
+  /// ssh in any list or file. Replaces a pipe, which can be read only once, by a list of --host.
   void check_hosts();
   /// Replaces all lists and files of hosts by one list of --host.
   void set_hosts(const std::vector<Host>& hosts);

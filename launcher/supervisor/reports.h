@@ -21,7 +21,7 @@ class Reports {
   /// Takes the text of a rank's report.
   void take_report(std::string_view text);
 
-  /// Whether a rank has reported anything, which is the first thing that it does.
+  /// Whether a rank has reported anything: each rank reports as soon as it starts.
   bool heard() const;
   /// Whether a rank has reported from which step it continues: all ranks handle signals.
   bool started() const;

@@ -18,7 +18,7 @@ void expect_length(std::size_t length, std::size_t elements) {
               fmt::format("an array of {} floats was given to an update of {}", length, elements));
 }
 
-/// Number of states of the rule, without the memory that its names take.
+/// Number of states of the rule: state_names().size(), but without allocating memory.
 template <class Rule>
 constexpr std::size_t states_of() {
   if constexpr (Rule::layerwise) return std::max(Rule::update_states, Rule::prepare_states);

@@ -83,7 +83,7 @@ void check(const ScheduleOptions& options, double base, std::uint64_t steps_per_
     throw Error(Category::usage,
                 fmt::format("{} is not a learning rate: give a finite number of at least 0", base), "lr");
   }
-  if (steps_per_epoch == 0) throw Error(Category::usage, "an epoch of 0 steps has no rates: give at least 1");
+  if (steps_per_epoch == 0) throw Error(Category::usage, "0 steps per epoch: give at least 1");
   if (epochs < 0) {
     throw Error(Category::usage, fmt::format("{} is not a number of epochs: give at least 0", epochs),
                 "epochs");

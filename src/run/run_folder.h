@@ -68,7 +68,7 @@ class RunFolder {
   /// Whether `file`, a path below this folder, has the name of a file that runs write.
   bool knows(const std::filesystem::path& file) const;
 
-  /// Throws as list_folder does, too.
+  /// Also throws as list_folder does.
   RunSurvey survey() const;
   /// Throws Error(usage) if a new run cannot begin here, as the folder holds checkpoints or a record; if the
   /// run `begins_again`, a record is allowed unless there is a final model. Throws as check_manifests does,

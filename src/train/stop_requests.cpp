@@ -32,7 +32,7 @@ constexpr std::byte time_limit{255};  // as a cause, beside the numbers of signa
 struct Received {
   std::atomic<bool> waits{false};          ///< whether signals wait for a boundary
   std::atomic<bool> announces{false};      ///< whether this process prints
-  std::atomic<bool> has_launcher{false};   ///< whether lockstep-run advises, and asks by SIGUSR1
+  std::atomic<bool> has_launcher{false};   ///< whether lockstep-run asks by SIGUSR1 and prints the advice
   std::atomic<int> ending{0};              ///< threads that end the process, as the run has not begun
   std::atomic<bool> announced{false};      ///< whether one of them has printed
   std::atomic<int> stop{0};                ///< first signal that stops the run; 0: none

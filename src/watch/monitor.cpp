@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/background.h"
 #include "core/clock.h"
 #include "core/json/json.h"
 #include "core/process/launcher_report.h"
@@ -54,11 +55,7 @@ Monitor::Monitor(JobMemory& memory, MonitoredRanks ranks)
   start_watching();
   if (const auto launcher = own_launcher()) launcher_.emplace(*launcher);
   const AllSignalsBlocked blocked;  // signals are for the program's threads
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {
-    throw Error(Category::resource, fmt::format("cannot start a thread: {}", error.what()));
-  }
+  thread_ = start_thread([this] { run(); });
 }
 
 Monitor::~Monitor() {

@@ -11,10 +11,6 @@ TEST(ResumeAdvice, CanBePasted) {
   EXPECT_EQ(resume_advice(on_four, "runs/lenet-1"),
             "resume with: lockstep-run -np 4 train --resume runs/lenet-1");
   EXPECT_EQ(resume_advice({}, "my runs/it's"), "resume with: lockstep train --resume 'my runs/it'\\''s'");
-  EXPECT_EQ(restart_advice(on_four, "runs/lenet-1", false),
-            "begin again with: lockstep-run -np 4 train --lr 0.2 --run-dir runs/lenet-1 --resume auto");
-  EXPECT_EQ(restart_advice(on_four, "runs/lenet-1", true),
-            "resume with: lockstep-run -np 4 train --lr 0.2 --run-dir runs/lenet-1 --resume runs/lenet-1");
 }
 
 TEST(StopLine, NamesReasonAndResumeCommand) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 
 #include "processes/marked_lines.h"
 #include "support/expect_error.h"
+#include "support/no_threads.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep::launcher {
@@ -48,15 +48,10 @@ TEST(Relay, ErasesWhatIsInItsLine) {
 }
 
 TEST(Relay, SaysThatThereIsNoThread) {
-  pthread_attr_t usual, endless;
-  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
-  ASSERT_EQ(pthread_attr_init(&endless), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&endless, std::size_t{1} << 60), 0);
   Relay relay(STDOUT_FILENO, nullptr);
-  ASSERT_EQ(pthread_setattr_default_np(&endless), 0);
+  const NoThreads none;
   expect_error(Category::resource, {"cannot start a thread: Resource temporarily unavailable"},
                [&] { relay.start(); });
-  pthread_setattr_default_np(&usual);
 }
 
 /// More than a pipe holds: a writer would wait for ever.

@@ -127,7 +127,7 @@ TEST(Schedule, RefusesImpossibleOptions) {
   }
   expect_error(Category::usage, {"epochs: -3 is not a number of epochs"},
                [] { LearningRate({}, 0.1, 10, -3); });
-  expect_error(Category::usage, {"an epoch of 0 steps"}, [] { LearningRate({}, 0.1, 0, 3); });
+  expect_error(Category::usage, {"0 steps per epoch: give at least 1"}, [] { LearningRate({}, 0.1, 0, 3); });
 }
 
 }  // namespace

@@ -90,8 +90,9 @@ Words tiny_training(int steps_per_epoch, const std::string& run) {
       8 * steps_per_epoch, run);
 }
 
-/// From one rename on, all calls fail, as if the process were killed there. Then the command in its last
-/// words, or the same command if there is none, gives the result. lockstep-run repeats the same commands.
+/// All calls of the file system from one rename on fail, as if the process were killed there. Then the
+/// command that it has printed, or the same command if it has printed none, gives the same result.
+/// lockstep-run repeats the same commands.
 TEST_F(Resume, AStartThatGoesBackCanBeRepeatedWhereverItEnds) {
   const TemporaryFolder runs;
   const auto copy = [&](const std::string& name) {

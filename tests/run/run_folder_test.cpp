@@ -121,7 +121,7 @@ TEST(RunFolder, SurveyFindsRecordAndCheckpoints) {
   EXPECT_EQ(run.survey().checkpoints.front(), run.checkpoints() / "step-100000001.a1b2c3d4.old");
   folder.write("metrics.jsonl", "");
   EXPECT_TRUE(run.survey().used);
-  // Where the folder may not be entered, the data are not at fault.
+  // A missing permission is an error of the machine, not of the data.
   TestFiles files(system_files(), [](const FileCall& call) { return call.name == "stat" ? EACCES : 0; });
   const ScopedFiles replaced(files);
   expect_error(Category::resource, {"cannot access: Permission denied"}, [&] { run.survey(); });

@@ -33,7 +33,7 @@ class WaitingDisk {
                        if (call.name == "rename" && call.path.extension() == ".tmp" &&
                            call.path.filename().string().starts_with(".step-")) {
                          released_.wait();
-                         thread_local std::shared_ptr<void> at_end;  // of the thread
+                         thread_local std::shared_ptr<void> at_end;  // deleted when the thread ends
                          if (std::exchange(is_first_, false)) {
                            at_end = {nullptr, [this](void*) { written_.count_down(); }};
                          }
@@ -98,7 +98,7 @@ TEST(Checkpointer, TheBestEpochHasACheckpointThoughTheOneBeforeItIsStillWritten)
   EXPECT_EQ(run.steps[1], 5U) << "the first epoch is the best one so far";
 }
 
-TEST(Checkpointer, ThatOfAnEpochWhichIsNotTheBestFollowsTheOneThatIsStillWritten) {
+TEST(Checkpointer, ACheckpointThatIsDueDuringAWriteFollowsIt) {
   const TemporaryFolder folder;
   WaitingDisk disk;
   CheckpointedRun run;
@@ -187,7 +187,7 @@ TEST(Checkpointer, ARunIsResumedBeforeItsCheckpointsAreWritten) {
                [&] { trainer.resume(folder / "step-00000005"); });
 }
 
-/// Within an epoch, a checkpoint replaces the steps that the process has made of one.
+/// A checkpoint within an epoch replaces the steps that the process has made of its own epoch.
 TEST(Checkpointer, ARunIsResumedWhateverTheTrainerHasDoneBefore) {
   const TemporaryFolder folder;
   Trainer whole = small_trainer(with_epochs(2));

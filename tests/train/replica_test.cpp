@@ -88,7 +88,8 @@ TEST(Replica, LoopByHandTrainsAsTheTrainerDoes) {
   }
 }
 
-/// Parameters whose products and sums are denormal numbers. The other thread has its own mode from before.
+/// Products and sums of the parameters are denormal. The other thread starts before the replica is
+/// constructed, and so does not inherit its treatment of denormals.
 TEST(Replica, HasTheSameBitsOnAThreadThatDidNotConstructIt) {
   std::promise<std::function<void()>> work;
   std::thread other([coming = work.get_future()]() mutable { coming.get()(); });

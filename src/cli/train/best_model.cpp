@@ -83,7 +83,7 @@ void save_model(const Checkpoint& checkpoint, const Network& network, const std:
 /// warning with the `reason`.
 void set_models_aside(const RunFolder& run, const std::string& reason) {
   std::vector<std::string> renamed;
-  for (const auto& model : {run.final_model(), run.best()}) {  // the next start looks at the best one
+  for (const auto& model : {run.final_model(), run.best()}) {  // a start after a kill looks for the best one
     if (file_kind(model) != FileKind::file) continue;
     rename_folder(model, random_name(model, CheckpointName::aside_ending));
     renamed.insert(renamed.begin(), model.filename().string());

@@ -25,7 +25,7 @@ struct RunPlace {
   bool keeps() const { return !folder.path().empty(); }
   /// Whether the run starts from a checkpoint of another run.
   bool has_source() const { return !continues && !checkpoint.empty(); }
-  /// Whether `--resume` with the folder continues from `checkpoint`, too, once later ones are set aside.
+  /// Whether `--resume FOLDER` also continues from `checkpoint`, once later checkpoints are set aside.
   bool continues_its_newest() const;
 };
 

@@ -23,11 +23,6 @@ std::string resume_advice(const StartCommand& start, const std::string& run) {
   return fmt::format("resume with: {} {}", start.start, shell_line({"train", "--resume", run}));
 }
 
-std::string restart_advice(const StartCommand& start, const std::string& run, bool resumes) {
-  return fmt::format("{} with: {} {}", resumes ? "resume" : "begin again", start.start,
-                     shell_line(resume_command(start.command, run, resumes)));
-}
-
 LauncherReport::Stop stop_report(const StartCommand& start, const std::string& reason, std::uint64_t step,
                                  const std::string& run) {
   return {

@@ -22,11 +22,6 @@ StartCommand start_command(std::vector<std::string> command);
 /// checkpoint.
 std::string resume_advice(const StartCommand& start, const std::string& run);
 
-/// Advice until this start has written a checkpoint, with all options that it was given: "begin again with:
-/// lockstep train --lr 0.2 --run-dir RUN --resume auto". `run`: run directory. `resumes`: whether the start
-/// continues from the newest checkpoint there: "resume with: ... --run-dir RUN --resume RUN".
-std::string restart_advice(const StartCommand& start, const std::string& run, bool resumes);
-
 /// Report of a stop, with the command that continues the run. `reason`: StopRequests::reason. `run`: run
 /// directory or checkpoint; empty: nothing was saved.
 LauncherReport::Stop stop_report(const StartCommand& start, const std::string& reason, std::uint64_t step,

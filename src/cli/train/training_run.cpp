@@ -19,6 +19,7 @@
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/process/launcher_report.h"
+#include "core/text/command_line.h"
 #include "core/text/message.h"
 #include "core/text/printable.h"
 #include "core/version.h"
@@ -273,7 +274,8 @@ void TrainingRun::open_record(Environment environment) {
   if (place_.keeps()) {
     const std::string run = place_.folder.path().string();
     const bool resumes = place_.continues_its_newest();
-    const std::string advice = restart_advice(start_, run, resumes);
+    // Until this start has written a checkpoint, its options are repeated.
+    const std::string advice = restart_advice(start_.start, start_.command, run, resumes);
     // Ranks other than 0 do not learn of new checkpoints. A command that begins again resumes if there is
     // one.
     watch.set_advice(leads() || resumes ? advice : "resume or " + advice);

@@ -30,7 +30,8 @@ class Outcome {
   /// The outcome as a number. The smallest one of all ranks decides for all: a failure is smaller than none.
   std::int64_t code() const { return code_; }
   /// Returns if no rank failed; otherwise throws as World::agree does. `smallest`: the smallest code of all
-  /// ranks. If there is one, its error is no AgreedError: other worlds may have ranks that do not know of it.
+  /// ranks. `ranks`: their number; a rank alone throws an Error that is no AgreedError, as this world may be
+  /// World::alone(), and the ranks of the whole world do not know of it.
   void settle(std::int64_t smallest, int ranks) const;
 
  private:

@@ -16,7 +16,7 @@ void check_mpi(int code, const char* call, Category category = Category::peer);
 /// Name and version of the MPI library. Also before MPI starts.
 std::string mpi_library();
 
-/// Whether MPI was started in this process, and may have ended since.
+/// Whether MPI has been started in this process, even if it has ended since.
 bool mpi_was_started();
 
 /// Completes `requests`. Yields the core meanwhile.

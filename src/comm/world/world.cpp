@@ -39,13 +39,14 @@ void report_error(const World& world, const Error& error) {
        .step = steps});
 }
 
-/// All ranks know of this error.
+/// Ends this rank with an error that all ranks know of.
 int end_together(const World& world, const Error& error) {
   announce_common_end();
   report_error(world, error);
   return error.exit_status();
 }
 
+/// Ends this rank with an error that other ranks do not know of, and ends them, too.
 int end_unagreed(const World& world, const Error& error) {
   if (world.size() == 1) return end_together(world, error);
   report_error(world, error);

@@ -14,7 +14,7 @@
 namespace lockstep {
 
 AtomicFile::AtomicFile(const std::filesystem::path& file) : file_(file) {
-  if (file.empty()) throw Error(Category::resource, "a file to write needs a name, and this one is empty");
+  if (file.empty()) throw Error(Category::resource, "cannot write a file whose name is empty");
   const FileKind kind = file_kind(file);
   if (kind == FileKind::folder) {
     throw Error(Category::resource, fmt::format("{}: is a folder, not a file", file.string()));

@@ -14,8 +14,8 @@
 
 namespace lockstep {
 
-/// Calls `call`, which returns a negative number with errno for a failure, again while a signal interrupts
-/// it. Returns whether it succeeded.
+/// Repeats `call` while a signal interrupts it (EINTR). Returns whether it succeeded in the end. `call`
+/// returns a negative number, with errno, if it fails.
 template <class Call>
 bool retry_interrupted(const Call& call) {
   while (call() < 0) {

@@ -11,7 +11,7 @@ namespace lockstep {
 bool with_temporary_name(const std::filesystem::path& path,
                          const std::function<bool(const std::filesystem::path&)>& create);
 
-/// PATH.XXXXXXXX and `ending`, with random digits.
+/// PATH.XXXXXXXX and `ending`, with random hexadecimal digits. Does not look whether it exists.
 std::filesystem::path random_name(const std::filesystem::path& path, const char* ending);
 
 /// Whether `text` is ".XXXXXXXX", as in these names, and `ending`.

@@ -10,8 +10,8 @@ namespace lockstep {
 /// Report of a rank to lockstep-run, which started it: a line on stderr, since mpirun carries stderr from
 /// every host. The line begins with a secret of the job, so that no data which a rank prints, such as the
 /// name of a file, is mistaken for one. lockstep-run removes these lines from what people see. Messages for
-/// people can be reworded freely: lockstep-run decides by reports. The first one of a rank is empty: it has
-/// started.
+/// people can be reworded freely: lockstep-run decides by reports. A rank's first report is empty: the rank
+/// has started.
 struct LauncherReport {
   /// End of the run because of one rank.
   struct Failure {

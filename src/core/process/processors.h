@@ -10,8 +10,8 @@ int usable_processors();
 /// Number of NUMA nodes that have one of them; at least 1.
 int usable_nodes();
 
-/// Number of physical cores that have one of them; 0: unknown. `folder`: where the system describes its
-/// processors.
+/// Number of physical cores with at least one usable processor; 0: unknown. `folder`: where the system
+/// describes its processors.
 int usable_cores(const std::filesystem::path& folder = "/sys/devices/system/cpu");
 
 }  // namespace lockstep

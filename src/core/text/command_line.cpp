@@ -61,4 +61,10 @@ std::vector<std::string> resume_command(const std::vector<std::string>& command,
   return words;
 }
 
+std::string restart_advice(const std::string& start, const std::vector<std::string>& command,
+                           const std::string& run_directory, bool has_checkpoint) {
+  return (has_checkpoint ? "resume with: " : "begin again with: ") + start + " " +
+         shell_line(resume_command(command, run_directory, has_checkpoint));
+}
+
 }  // namespace lockstep

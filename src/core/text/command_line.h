@@ -15,4 +15,9 @@ std::string shell_line(const std::vector<std::string>& words);
 std::vector<std::string> resume_command(const std::vector<std::string>& command,
                                         const std::string& run_directory, bool has_checkpoint);
 
+/// Advice to continue the run by resume_command: "resume with: START train ...", or "begin again with: ..."
+/// if there is no checkpoint. `start`: what starts the program, such as "lockstep-run -np 4".
+std::string restart_advice(const std::string& start, const std::vector<std::string>& command,
+                           const std::string& run_directory, bool has_checkpoint);
+
 }  // namespace lockstep

@@ -30,8 +30,8 @@ void check_utf8(const CsvReader& reader, const std::string& column, std::string_
            "a text is not UTF-8: save the table as UTF-8, or convert it (iconv -f WINDOWS-1252 -t UTF-8)");
 }
 
-/// Refuses a first line that consists of values: all fields but known names are numbers, or all but one and
-/// not only whole numbers, which may be names of columns.
+/// Refuses a first line that consists of values: all fields are numbers, or all but one and not only whole
+/// numbers, which may be names of columns. Fields that are `known` names do not count as numbers.
 void check_names(const CsvReader& reader, const std::vector<std::string>& header,
                  const std::unordered_set<std::string_view>& known) {
   const auto is_number = [&](const std::string& field) {  // not inf, which may be a name

@@ -124,8 +124,8 @@ struct CsvOptions {
 };
 
 /// Names of all columns: the next record of `reader`, without outer spaces. Column N of 1, 2, ... that has no
-/// name is called "columnN". Throws Error(data) for a missing header, or one of numbers that are not `known`
-/// names of columns, for repeated names, and for names that are not UTF-8.
+/// name is called "columnN". Throws Error(data) for a missing header, a header that consists of numbers,
+/// repeated names, and names that are not UTF-8. `known`: names of columns, which may be numbers.
 std::vector<std::string> read_csv_header(CsvReader& reader, std::span<const std::string> known = {});
 
 /// [column]: whether `drop_columns` names it. Its option is divided at all commas, so parts are joined until

@@ -20,8 +20,7 @@ class NewerFormat : public Error {
   NewerFormat(const std::string& file, std::uint64_t found, std::uint64_t known);
 };
 
-/// Calls `read`. Throws Error(resource), with advice, if this user lacks a permission: the checkpoint may be
-/// good.
+/// Calls `read`. Throws Error(resource), with advice, if this user lacks a permission: the file may be good.
 template <class Read>
 auto with_permission_advice(const Read& read) {
   try {

@@ -88,17 +88,23 @@ template <class Load>
 auto newest_good(const Path& folder, const Load& load,
                  const std::function<void(const Path&, const std::string&)>& rejected,
                  const StepFilter& wanted) -> std::optional<decltype(load(folder))> {
-  for (const Path& checkpoint : list_checkpoints(folder)) {
-    if (wanted && !wanted(parse_checkpoint_name(checkpoint.filename().string())->step)) continue;
-    try {
-      return load(checkpoint);
-    } catch (const NewerFormat&) {
-      throw;
-    } catch (const Error& error) {
-      if (error.category() != Category::data) throw;
-      // The run that writes there has a newer one by now.
-      if (lacks_manifest(checkpoint)) return newest_good(folder, load, rejected, wanted);
-      rejected(checkpoint, error.what());
+  std::set<Path> damaged;
+  for (bool again = true; again;) {
+    again = false;
+    for (const Path& checkpoint : list_checkpoints(folder)) {
+      if (damaged.contains(checkpoint)) continue;
+      if (wanted && !wanted(parse_checkpoint_name(checkpoint.filename().string())->step)) continue;
+      try {
+        return load(checkpoint);
+      } catch (const NewerFormat&) {
+        throw;
+      } catch (const Error& error) {
+        if (error.category() != Category::data) throw;
+        again = lacks_manifest(checkpoint);  // the run that writes there has a newer one by now
+        if (again) break;
+        damaged.insert(checkpoint);
+        rejected(checkpoint, error.what());
+      }
     }
   }
   return std::nullopt;

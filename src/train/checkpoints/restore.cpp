@@ -89,7 +89,7 @@ std::string advice_to_begin_with(const Checkpoint& checkpoint) {
   return fmt::format("begin a new run with its parameters ({})", shell_line({"--init-from", model}));
 }
 
-/// Steps of an epoch with the options of the checkpoint.
+/// Number of steps per epoch with the batch size and drop-last of the checkpoint.
 std::uint64_t steps_per_epoch_of(const Checkpoint& checkpoint, const Run& run) {
   TrainerOptions saved = run.options;
   const auto read = [&](const char* name, auto& value) {
@@ -101,9 +101,9 @@ std::uint64_t steps_per_epoch_of(const Checkpoint& checkpoint, const Run& run) {
   return steps_of_epoch(saved, run.train.size()).steps;
 }
 
-/// Compares the options that affect the result with the checkpoint's. Returns a warning about those that
-/// differ, with `force`; empty: none. Throws Error(usage) about them without it, or if they change the number
-/// of steps of an epoch: the run counts its epochs in them, also in its record and for its best epoch.
+/// Compares the options that affect the result with the checkpoint's. With `force`, returns a warning about
+/// those that differ; empty: none. Throws Error(usage) about them without `force`, or if they change the
+/// number of steps per epoch, by which the run, its record and its best epoch count epochs.
 std::string compare_options(const Checkpoint& checkpoint, const CheckpointState& facts, const Run& run,
                             bool force) {
   std::vector<Difference> found = differences(checkpoint.state.options, facts.options);
@@ -129,7 +129,7 @@ std::string compare_options(const Checkpoint& checkpoint, const CheckpointState&
   std::string effect, ways;
   if (only_epochs) effect = ", which changes the learning rates of steps already made";
   if (!keeps_steps) {
-    effect = fmt::format(", which makes {} an epoch instead of {} and is refused with --force, too",
+    effect = fmt::format(", which gives an epoch {} instead of {} and is refused even with --force",
                          counted(run.epoch.steps, "step"), steps);
   }
   if (keeps_steps) ways = ", or --force to continue with the new ones, which changes the result";

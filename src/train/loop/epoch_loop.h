@@ -39,7 +39,7 @@ class EpochLoop {
   /// averages.
   StepTimes run_steps(std::uint64_t max);
 
-  /// To be called when another state was restored: an epoch in progress is another one then.
+  /// Forgets the epoch in progress. To be called after another state was restored.
   void leave_epoch() { epoch_.leave(); }
   /// Throws Error(internal) on all ranks unless their parameters and averages have the same bits.
   void check_replicas() const { replicas_.check_all(); }

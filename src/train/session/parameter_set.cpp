@@ -73,7 +73,7 @@ void ParameterSet::load(const ModelFile& file, const LoadOptions& options, bool 
   const std::vector<int> head = head_parameters(network_);
   const auto fits = [&](int id) { return holds(file, parameters_[static_cast<std::size_t>(id)]); };
   const bool reset = options.reset_head && (other_outputs || !std::ranges::all_of(head, fits));
-  std::vector<std::span<const float>> found(parameters_.size());  // of parameters that stay: nothing
+  std::vector<std::span<const float>> found(parameters_.size());  // empty: keeps its values
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const bool of_head = std::ranges::find(head, static_cast<int>(i)) != head.end();
     if (of_head && reset) {

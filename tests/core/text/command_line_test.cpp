@@ -28,5 +28,13 @@ TEST(ResumeCommand, ContinuesInTheRunDirectory) {
   EXPECT_EQ(resume_command(elsewhere, "", true), elsewhere);
 }
 
+TEST(RestartAdvice, RepeatsTheOptionsOfTheStart) {
+  const Words command = {"train", "--lr", "0.2", "--resume", "auto"};
+  EXPECT_EQ(restart_advice("lockstep-run -np 4", command, "runs/lenet-1", false),
+            "begin again with: lockstep-run -np 4 train --lr 0.2 --run-dir runs/lenet-1 --resume auto");
+  EXPECT_EQ(restart_advice("lockstep-run -np 4", command, "runs/lenet-1", true),
+            "resume with: lockstep-run -np 4 train --lr 0.2 --run-dir runs/lenet-1 --resume runs/lenet-1");
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -235,7 +235,7 @@ TEST(WriteModelFile, RefusesWhatItCouldNotRead) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   for (const auto& use : std::vector<std::function<void()>>{[] { write_model_file("", {}, {}); },
                                                             [] { check_model_file_writable(""); }}) {
-    expect_error(Category::resource, {"a file to write needs a name"}, use);
+    expect_error(Category::resource, {"cannot write a file whose name is empty"}, use);
   }
 }
 

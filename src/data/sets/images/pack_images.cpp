@@ -65,7 +65,7 @@ void write_index(const ShardIndex& index, const std::filesystem::path& path) {
   try {
     file.commit();
   } catch (const Error&) {
-    files().unlink(path);  // the last sync may have failed, and the next packing would be refused
+    files().unlink(path);  // it is there if only the last sync failed; the next packing would be refused
     throw;
   }
 }
