@@ -381,9 +381,9 @@ TEST(Trainer, ARunContinuesWithOtherBatchesIfAnEpochHasAsManySteps) {
     return small_trainer(chosen).resume(folder / "step-00000005", true);
   };
   EXPECT_EQ(resumed(72, false).size(), 1U);
-  expect_error(Category::usage, {"batch-size: ", "which gives an epoch 10 steps instead of 5"},
+  expect_error(Category::usage, {"batch-size", "which gives an epoch 10 steps instead of 5"},
                [&] { resumed(32, false); });
-  expect_error(Category::usage, {"drop-last: ", "which gives an epoch 4 steps instead of 5"},
+  expect_error(Category::usage, {"drop-last", "which gives an epoch 4 steps instead of 5"},
                [&] { resumed(64, true); });
 }
 

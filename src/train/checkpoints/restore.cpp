@@ -29,8 +29,6 @@ namespace {
 
 constexpr const char* epochs_name = "epochs";
 constexpr const char* device_name = "device";
-constexpr const char* batch_size_name = "batch-size";
-constexpr const char* drop_last_name = "drop-last";
 
 /// Fact that a checkpoint and a run have with different values.
 struct Difference {
@@ -89,21 +87,25 @@ std::string advice_to_begin_with(const Checkpoint& checkpoint) {
   return fmt::format("begin a new run with its parameters ({})", shell_line({"--init-from", model}));
 }
 
-/// Number of steps per epoch with the batch size and drop-last of the checkpoint.
-std::uint64_t steps_per_epoch_of(const Checkpoint& checkpoint, const Run& run) {
+/// Half a sentence about options that change the number of steps per epoch, by which the run, its record and
+/// its best epoch count epochs; empty: they do not.
+std::string effect_on_epochs(const Checkpoint& checkpoint, const Run& run) {
   TrainerOptions saved = run.options;
   const auto read = [&](const char* name, auto& value) {
     const std::string* text = find_fact(checkpoint.state.options, name);
     if (text != nullptr) from_text(*text, {.name = name, .range = {.min = 1}}, value);
   };
-  read(batch_size_name, saved.batch.size);
-  read(drop_last_name, saved.drop_last);
-  return steps_of_epoch(saved, run.train.size()).steps;
+  read("batch-size", saved.batch.size);
+  read("drop-last", saved.drop_last);
+  const std::uint64_t steps = steps_of_epoch(saved, run.train.size()).steps;
+  return steps == run.epoch.steps
+             ? ""
+             : fmt::format(", which gives an epoch {} instead of {} and is refused even with --force",
+                           counted(run.epoch.steps, "step"), steps);
 }
 
-/// Compares the options that affect the result with the checkpoint's. With `force`, returns a warning about
-/// those that differ; empty: none. Throws Error(usage) about them without `force`, or if they change the
-/// number of steps per epoch, by which the run, its record and its best epoch count epochs.
+/// Compares the options that affect the result with the checkpoint's. Returns a warning about those that
+/// differ, with `force`; empty: none. Throws Error(usage) about them without it.
 std::string compare_options(const Checkpoint& checkpoint, const CheckpointState& facts, const Run& run,
                             bool force) {
   std::vector<Difference> found = differences(checkpoint.state.options, facts.options);
@@ -118,26 +120,30 @@ std::string compare_options(const Checkpoint& checkpoint, const CheckpointState&
   for (const auto& [name, saved, present] : found) {
     texts.push_back(fmt::format("--{} was {} and is now {}", name, shown(saved), shown(present)));
   }
-  const std::uint64_t steps = steps_per_epoch_of(checkpoint, run);
-  const bool keeps_steps = steps == run.epoch.steps;
-  if (force && keeps_steps) {
+  if (force) {
     return fmt::format("the first {} were made with other options: {}",
                        counted(checkpoint.state.step, "step"), fmt::join(texts, ", "));
   }
   const bool only_epochs = found.size() == 1 && found.front().name == epochs_name;
   if (only_epochs) check_length(checkpoint, run);  // --force does not help against a length that is refused
-  std::string effect, ways;
+  std::string effect = effect_on_epochs(checkpoint, run), ways;
+  if (effect.empty()) ways = ", or --force to continue with the new ones, which changes the result";
+  if (only_epochs || !effect.empty()) ways += ", or " + advice_to_begin_with(checkpoint);
   if (only_epochs) effect = ", which changes the learning rates of steps already made";
-  if (!keeps_steps) {
-    effect = fmt::format(", which gives an epoch {} instead of {} and is refused even with --force",
-                         counted(run.epoch.steps, "step"), steps);
-  }
-  if (keeps_steps) ways = ", or --force to continue with the new ones, which changes the result";
-  if (only_epochs || !keeps_steps) ways += ", or " + advice_to_begin_with(checkpoint);
   throw Error(Category::usage,
               fmt::format("{}: options that affect the result differ: {}{}; use the checkpoint's{}",
                           checkpoint.folder.string(), fmt::join(texts, ", "), effect, ways),
               found.front().name);
+}
+
+/// Throws Error(usage) if other options, of which `changed` warns, change the number of steps per epoch.
+void check_epochs(const Checkpoint& checkpoint, const Run& run, const std::string& changed) {
+  const std::string effect = effect_on_epochs(checkpoint, run);
+  if (effect.empty()) return;
+  throw Error(Category::usage,
+              fmt::format("{}: {}{}; use the checkpoint's, or {}", checkpoint.folder.string(), changed,
+                          effect, advice_to_begin_with(checkpoint)),
+              "force");
 }
 
 /// Sentence about the part `name` of the identity, which is not that of the checkpoint's run. `folder`:
@@ -331,6 +337,7 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
       checkpoint = read_checkpoint(folder);
       changed = compare_options(*checkpoint, facts, run, force);
       check_identity(*checkpoint, facts, changed);
+      check_epochs(*checkpoint, run, changed);
       check_length(*checkpoint, run);
       check_states(*checkpoint, state, run);
       state.evaluation = description_of(checkpoint->model).results;
