@@ -77,7 +77,7 @@ std::filesystem::path find_run(const std::filesystem::path& path) {
 
 std::filesystem::path find_options(const std::filesystem::path& path) {
   const std::filesystem::path run = find_run(path);
-  const std::filesystem::path options = RunFolder(run).options();
+  std::filesystem::path options = RunFolder(run).options();
   if (run.empty() || file_kind(options) != FileKind::file) return {};
   with_permission_advice([&] { const InputFile probe(options); });
   return options;
