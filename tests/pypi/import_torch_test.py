@@ -42,8 +42,9 @@ def digest(lockstep, model):
 
 def check_built_in(lockstep, folder, name, built_in, export):
     export(getattr(torchvision.models, name)(num_classes=10), folder / "m.onnx")
-    run(lockstep, "import", folder / "m.onnx", folder / "net.json")
-    expected, found = digest(lockstep, built_in), digest(lockstep, folder / "net.json")
+    network = folder / f"{built_in}.json"  # import replaces no other network
+    run(lockstep, "import", folder / "m.onnx", network)
+    expected, found = digest(lockstep, built_in), digest(lockstep, network)
     assert found == expected, (name, found, expected)
 
 
@@ -51,8 +52,9 @@ def check_results(lockstep, folder, model):
     randomize(model)
     x = torch.rand(2, 3, 16, 16) * 2 - 1
     torch.onnx.export(model.train(), (x,), str(folder / "m.onnx"), optimize=False, verbose=False)
-    run(lockstep, "import", folder / "m.onnx", folder / "net.json")
-    run(lockstep, "export", folder / "net.safetensors", folder / "again.onnx")
+    name = type(model).__name__
+    run(lockstep, "import", folder / "m.onnx", folder / f"{name}.json")
+    run(lockstep, "export", folder / f"{name}.safetensors", folder / "again.onnx")
     session = onnxruntime.InferenceSession(str(folder / "again.onnx"))
     found = session.run(None, {"input": x.numpy()})[0]
     assert numpy.abs(found - model.eval()(x).detach().numpy()).max() < 1e-5
