@@ -73,7 +73,7 @@ const Names maximum_words = {"max_slots", "max-slots", "slots_max", "slots-max",
                              "cpu_max",   "cpu-max",   "max_count", "max-count", "count_max", "count-max"};
 const Names login_words = {"username", "user_name", "user-name", "port"};
 
-/// Where to write users and ports: mpirun gets all hosts by --host, which accepts neither.
+/// Advice on users and ports. lockstep-run passes all hosts to mpirun by --host, which accepts neither.
 constexpr const char* login_remedy = "users and ports in ~/.ssh/config (User, Port)";
 
 bool is_one_of(std::string_view key, Names names) { return std::ranges::find(names, key) != names.end(); }

@@ -52,9 +52,9 @@ class MpirunOptions {
     std::string name;
     int slots = 0;
   };
-  /// Hosts that --hosts and --host name, in their order; without such a list, those of the files of
-  /// --hostfile: with both, Open MPI 4.1 takes the list. Hosts with slots=0 are left out. Empty: this host,
-  /// or the hosts of a scheduler. Without a number, --host has one slot per mention.
+  /// Hosts of --hosts and --host, in their order. Files of --hostfile count only if there is no such list,
+  /// as for Open MPI 4.1. Hosts with slots=0 are left out. Empty: this host, or the hosts of a scheduler.
+  /// A host of --host without a number has one slot for each time that it is named.
   std::vector<Host> hosts() const;
   /// Throws Error(usage) for a file of hosts that cannot be read, has a wrong word or names no host, which
   /// mpirun, silenced, would not report; for --hosts with a wrong number of slots; and for a user or port of

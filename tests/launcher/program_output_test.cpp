@@ -47,7 +47,7 @@ TEST(ProgramOutput, ProgramsStartWithoutBlockedSignals) {
   EXPECT_EQ(output.text, "SigBlk:\t0000000000000000\n");
 }
 
-/// As when lockstep-run is killed while its ssh waits for a host.
+/// Otherwise the ssh of a lockstep-run that was killed would wait for its host without end.
 TEST(ProgramOutput, AProgramEndsWithTheProcessThatReadsIt) {
   while (waitpid(-1, nullptr, 0) > 0) {
   }  // programs of other tests, which were killed

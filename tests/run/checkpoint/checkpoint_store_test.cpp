@@ -72,7 +72,7 @@ TEST_F(Store, LaterCheckpointsAreSetAsideAndStayUntilTheRunPassesThem) {
   EXPECT_EQ(folder_.names(), (Names{"step-00000031"}));
 }
 
-/// As the run that writes there does.
+/// A run in progress removes its older checkpoints.
 TEST_F(Store, TheNewestIsChosenAgainIfAnotherProcessRemovesItMeanwhile) {
   write(1, 1);
   put("later", 2);
