@@ -43,17 +43,24 @@ class SyntheticDataset : public Dataset {
 
   void brighten(int label, std::vector<std::uint8_t>& pixels) const {
     const Words bright = philox(static_cast<std::uint64_t>(label), {purpose(), 0, 1, 0});
-    std::size_t at = 0;
+    std::uint8_t* line = pixels.data();
     for (int channel = 0; channel < shape_.channels; ++channel) {
-      for (int row = 0; row < shape_.height; ++row) {
-        for (int column = 0; column < shape_.width; ++column, ++at) {
-          const int part = row * 4 / shape_.height * 4 + column * 4 / shape_.width + channel % 8 * 16;
+      for (int row = 0; row < shape_.height; ++row, line += shape_.width) {
+        for (int cell = 0; cell < 4; ++cell) {
+          const int part = row * 4 / shape_.height * 4 + cell + channel % 8 * 16;
           const std::uint32_t bit = bright[static_cast<std::size_t>(part / 32)] >> (part % 32) & 1U;
-          pixels[at] = static_cast<std::uint8_t>(pixels[at] + 128 * bit);
+          const auto brighter = [bit](std::uint8_t pixel) {
+            return static_cast<std::uint8_t>(pixel + 128 * bit);
+          };
+          std::transform(line + first_column(cell), line + first_column(cell + 1), line + first_column(cell),
+                         brighter);
         }
       }
     }
   }
+
+  /// First column of a cell of the grid: column * 4 / width = cell.
+  int first_column(int cell) const { return (cell * shape_.width + 3) / 4; }
 
   Shape shape_;
   int classes_;
