@@ -17,16 +17,16 @@ std::span<const std::uint8_t> readable_sample(const Dataset& dataset, std::uint6
                                               std::vector<std::uint8_t>& buffer);
 
 /// Hash for Dataset::fingerprint. It begins with the data set's size, encoding, shape and number of classes,
-/// and the targets of tasks other than classification.
+/// and, with `targets`, the targets of tasks other than classification.
 class Fingerprint {
  public:
-  explicit Fingerprint(const Dataset& dataset) {
+  explicit Fingerprint(const Dataset& dataset, bool targets = true) {
     const Shape shape = dataset.shape();
     add(dataset.size()).add(static_cast<std::uint64_t>(dataset.encoding()));
     for (const int extent : {shape.channels, shape.height, shape.width, dataset.classes()}) {
       add(static_cast<std::uint64_t>(extent));
     }
-    if (dataset.task() != Task::classification) add_targets(dataset);
+    if (targets && dataset.task() != Task::classification) add_targets(dataset);
   }
 
   Fingerprint& add(std::uint64_t number) {

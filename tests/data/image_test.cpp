@@ -197,7 +197,7 @@ TEST(ImageDecoder, WebpIsExactIfLosslessAndWithoutTransparency) {
   EXPECT_EQ(std::pair(part.image.width, part.image.height), std::pair(13, 7));
   EXPECT_EQ(part.image.pixels, image.pixels);
   EXPECT_EQ(decode_all(encode_webp(test_image(13, 7, 1, 1)), 1).image.pixels, test_image(13, 7, 1, 1).pixels);
-  ImagePart clear = decode_all(encode_webp_with_alpha({10, 20, 30, 1, 40, 50, 60, 128}, 2, 1));
+  ImagePart clear = decode_all(encode_webp({2, 1, 4, {10, 20, 30, 1, 40, 50, 60, 128}}));
   EXPECT_EQ(clear.image.pixels, (Bytes{10, 20, 30, 40, 50, 60}));
 }
 

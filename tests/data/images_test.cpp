@@ -84,27 +84,26 @@ TEST(ImageFolder, NamesTheFilesThatItSkips) {
 
 TEST(ImageFolder, FoldersThatDoNotFit) {
   const Pets pets;
+  const std::string train = (pets / "train").string();
   expect_error(Category::data, {"/nowhere: no such folder"}, [] { list_images("/nowhere"); });
   expect_error(Category::data, {"train/dog: the training images have no such class"},
-               [&] { list_images(pets.path() / "train", {"cat"}); });
-  std::filesystem::create_directories(pets.path() / "train/emu");
-  expect_error(Category::data, {"train/emu: a class without images"},
-               [&] { list_images(pets.path() / "train"); });
+               [&] { list_images(train, {"cat"}); });
+  std::filesystem::create_directories(pets / "train/emu");
+  expect_error(Category::data, {"train/emu: a class without images"}, [&] { list_images(train); });
   for (const char* name : {"2.heic", "1.heic", ".hidden"}) pets.write(std::string("train/emu/") + name, "");
   expect_exact_error(Category::data,
-                     pets.string() +
-                         "/train/emu: a class without images (.jpg, .jpeg, .png or .webp); "
+                     train +
+                         "/emu: a class without images (.jpg, .jpeg, .png or .webp); "
                          "2 entries skipped, the first is 1.heic",
-                     [&] { list_images(pets.path() / "train"); });
+                     [&] { list_images(train); });
   expect_exact_error(Category::data,
-                     pets.string() +
-                         "/train/cat: holds neither folders named after classes nor train*.tar; "
-                         "a table can name the classes of its images "
-                         "(--labels)",
-                     [&] { list_images(pets.path() / "train/cat"); });
-  std::filesystem::rename(pets.path() / "train/emu", pets.path() / "train/e\nmu");
+                     train +
+                         "/cat: holds neither folders named after classes nor train*.tar; "
+                         "a table can name the classes of its images (--labels)",
+                     [&] { list_images(train + "/cat"); });
+  std::filesystem::rename(pets / "train/emu", pets / "train/e\nmu");
   expect_error(Category::data, {"/train: class 'e?mu' has control characters in its name"},
-               [&] { list_images(pets.path() / "train"); });
+               [&] { list_images(train); });
 }
 
 TEST(ImageFolder, FoldersOfAnotherLevel) {
@@ -209,39 +208,36 @@ TEST(ImageParts, ImagesBesideThePartsAreNamed) {
 
 TEST(ImageParts, FractionsThatAreMissingOrHaveNoUse) {
   const Undivided pets;
-  const auto list = [&](double fraction) { list_image_parts(pets.path(), fraction); };
-  expect_error(Category::usage,
-               {"no folders train and test there: give --test-fraction 0.2 to", "train/CLASS/"},
-               [&] { list(0.0); });
-  expect_error(Category::data, {"a test fraction of 1e-09 of 200 images leaves none to test"},
-               [&] { list(1e-9); });
-  std::filesystem::create_directories(pets.path() / "train");
-  expect_error(Category::usage,
-               {"no folder test there: give --test-fraction 0.2 to test with a fifth of the images"},
-               [&] { list(0.0); });
-  std::filesystem::create_directories(pets.path() / "test");
-  expect_error(Category::usage, {"test-fraction: has no effect, as ", "/test exists: omit it"},
-               [&] { list(0.5); });
-  std::filesystem::remove(pets.path() / "train");
-  expect_error(Category::data,
-               {"no folder train there beside test; images must lie in ",
-                "; test is taken for the test part: if it is a class, rename the folder"},
-               [&] { list(0.0); });
-  const std::string test = (pets.path() / "test").string();
-  expect_error(Category::data, {"beside test; to take its images, give --data-dir " + test + " --split all"},
-               [&] { list_image_parts(pets.path(), 0.0, DataUse::measuring); });
-  std::filesystem::rename(pets.path() / "test", pets.path() / "val");
-  expect_error(Category::data, {"no folder train there beside val", "; val is taken for the validation part"},
-               [&] { list(0.0); });
-  std::filesystem::create_directories(pets.path() / "valid");
-  expect_error(Category::data, {": both valid and val are there, for the same part of the data: keep one"},
-               [&] { list(0.0); });
+  const auto refused = [&](Category category, double fraction, const std::vector<std::string>& words,
+                           DataUse use = DataUse::training) {
+    expect_error(category, words, [&] { list_image_parts(pets.path(), fraction, use); });
+  };
+  refused(Category::usage, 0.0,
+          {"no folders train and test there: give --test-fraction 0.2 to", "train/CLASS/"});
+  refused(Category::data, 1e-9, {"a test fraction of 1e-09 of 200 images leaves none to test"});
+  std::filesystem::create_directories(pets / "train");
+  refused(Category::usage, 0.0,
+          {"no folder test there: give --test-fraction 0.2 to test with a fifth of the images"});
+  std::filesystem::create_directories(pets / "test");
+  refused(Category::usage, 0.5, {"test-fraction: has no effect, as ", "/test exists: omit it"});
+  std::filesystem::remove(pets / "train");
+  refused(Category::data, 0.0,
+          {"no folder train there beside test; images must lie in ",
+           "; test is taken for the test part: if it is a class, rename the folder"});
+  refused(Category::data, 0.0,
+          {"beside test; to take its images, give --data-dir " + (pets / "test").string() + " --split all"},
+          DataUse::measuring);
+  std::filesystem::rename(pets / "test", pets / "val");
+  refused(Category::data, 0.0,
+          {"no folder train there beside val", "; val is taken for the validation part"});
+  std::filesystem::create_directories(pets / "valid");
+  refused(Category::data, 0.0, {": both valid and val are there, for the same part of the data: keep one"});
   expect_error(Category::data, {"/nowhere: no such folder"}, [] { list_image_parts("/nowhere", 0.0); });
 }
 
 TEST(ImageParts, AClassCalledTrainIsNamed) {
   const Undivided pets;
-  std::filesystem::rename(pets.path() / "dog", pets.path() / "train");
+  std::filesystem::rename(pets / "dog", pets / "train");
   expect_error(
       Category::data,
       {"train: holds neither folders named after classes nor train*.tar; train is taken for the training "

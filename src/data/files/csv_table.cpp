@@ -207,6 +207,11 @@ class RowIdWatch {
 
 }  // namespace
 
+void RowLabels::fail(std::size_t row, const std::string& what) const {
+  throw Error(Category::data,
+              fmt::format("{}: line {}, column {}: {}", file, lines[row], in_quotes(column), what));
+}
+
 void RowLabels::append(const CsvReader& reader, std::string_view field) {
   lines.push_back(reader.line());
   if (column.empty()) return;
@@ -404,9 +409,7 @@ std::vector<int> class_numbers(const RowLabels& labels, const std::vector<std::s
   for (std::size_t row = 0; row < labels.texts.size(); ++row) {
     const auto found = numbers.find(labels.texts[row]);
     if (found == numbers.end()) {
-      throw Error(Category::data,
-                  fmt::format("{}: line {}, column {}: class {} is not in the training rows", labels.file,
-                              labels.lines[row], in_quotes(labels.column), in_quotes(labels.texts[row])));
+      labels.fail(row, fmt::format("class {} is not in the training rows", in_quotes(labels.texts[row])));
     }
     result.push_back(found->second);
   }
@@ -418,11 +421,7 @@ std::vector<double> label_numbers(const RowLabels& labels) {
   result.reserve(labels.rows());
   for (std::size_t row = 0; row < labels.texts.size(); ++row) {
     const std::optional<double> number = csv_number(labels.texts[row], labels.separator);
-    if (!number) {
-      throw Error(Category::data,
-                  fmt::format("{}: line {}, column {}: {} is not a finite number", labels.file,
-                              labels.lines[row], in_quotes(labels.column), in_quotes(labels.texts[row])));
-    }
+    if (!number) labels.fail(row, in_quotes(labels.texts[row]) + " is not a finite number");
     result.push_back(*number);
   }
   return result;

@@ -26,6 +26,8 @@ struct RowLabels {
   /// Appends the record that `reader` has read, with its label. Throws Error(data) if a label is empty or not
   /// UTF-8.
   void append(const CsvReader& reader, std::string_view field);
+  /// Throws Error(data) about the label of a row, naming its line.
+  [[noreturn]] void fail(std::size_t row, const std::string& what) const;
 };
 
 /// Names of all classes in `labels`, each once, ascending: as numbers if all are whole numbers, else as

@@ -155,12 +155,11 @@ void check_columns(const CsvTable& table, const std::vector<ColumnContents>& con
   }
 }
 
-/// Texts of a column that has some, ascending.
+/// Texts of a column, ascending; none if it has numbers only.
 std::vector<std::string> texts_of_column(const CsvColumn& column, const ColumnContents& contents) {
+  if (contents.texts.empty()) return {};
   std::set<std::string> texts;
-  if (!contents.texts.empty()) {
-    for (const double number : contents.few_numbers) texts.insert(number_text(number));
-  }
+  for (const double number : contents.few_numbers) texts.insert(number_text(number));
   for (const std::uint32_t position : contents.texts) texts.insert(column.texts[position]);
   return {texts.begin(), texts.end()};
 }
@@ -204,22 +203,21 @@ class CellCodes {
     return unknown_text_code;
   }
 
-  /// Line of a warning about numbers that do not fit into a float; empty: there are none.
-  std::string warning_of_huge() const {
-    if (huge_ == 0) return {};
-    const bool one = huge_ == 1;
-    return fmt::format("{}: {} too far from the training rows for a float ({}{}): correct {}", labels_.file,
-                       one ? "a number is" : fmt::format("{} numbers are", huge_), first_huge_,
-                       one ? "" : ", ...", one ? "it" : "them");
-  }
-
-  /// Line of a warning about texts that the training rows do not have; empty: there are none.
-  std::string warning() const {
-    if (unknown_ == 0) return {};
-    const bool one = unknown_ == 1;
-    return fmt::format("{}: {} that no training row has in that column ({}{}): {} as none of its texts",
-                       labels_.file, one ? "a cell has a text" : fmt::format("{} cells have texts", unknown_),
-                       first_unknown_, one ? "" : ", ...", one ? "it counts" : "they count");
+  /// Appends lines about texts that the training rows do not have, and numbers that do not fit into a float.
+  void warn(std::vector<std::string>& warnings) const {
+    if (unknown_ > 0) {
+      const bool one = unknown_ == 1;
+      warnings.push_back(
+          fmt::format("{}: {} that no training row has in that column ({}{}): {} as none of its texts",
+                      labels_.file, one ? "a cell has a text" : fmt::format("{} cells have texts", unknown_),
+                      first_unknown_, one ? "" : ", ...", one ? "it counts" : "they count"));
+    }
+    if (huge_ > 0) {
+      const bool one = huge_ == 1;
+      warnings.push_back(fmt::format("{}: {} too far from the training rows for a float ({}{}): correct {}",
+                                     labels_.file, one ? "a number is" : fmt::format("{} numbers are", huge_),
+                                     first_huge_, one ? "" : ", ...", one ? "it" : "them"));
+    }
   }
 
  private:
@@ -231,12 +229,6 @@ class CellCodes {
   std::uint64_t huge_ = 0;
   std::string first_huge_ = {};
 };
-
-void warn(EncodedTable& table, const CellCodes& codes) {
-  for (const std::string& warning : {codes.warning(), codes.warning_of_huge()}) {
-    if (!warning.empty()) table.warnings.push_back(warning);
-  }
-}
 
 void warn_of_row_ids(const CsvTable& table, EncodedTable& encoded) {
   std::vector<std::string> names;
@@ -357,11 +349,9 @@ TableEncoding fit_table_encoding(const CsvTable& train) {
   check_columns(train, contents);
   TableEncoding encoding{.columns = {}, .label_column = train.labels.column};
   for (std::size_t i = 0; i < contents.size(); ++i) {
-    const bool texts = contents[i].first.has_value();
-    encoding.columns.push_back(
-        {.name = train.columns[i].name,
-         .texts = texts ? texts_of_column(train.columns[i], contents[i]) : std::vector<std::string>(),
-         .gaps = contents[i].gaps > 0});
+    encoding.columns.push_back({.name = train.columns[i].name,
+                                .texts = texts_of_column(train.columns[i], contents[i]),
+                                .gaps = contents[i].gaps > 0});
   }
   find_scales(train, contents, encoding);
   return encoding;
@@ -387,7 +377,7 @@ EncodedTable encode_table(CsvTable table, const TableEncoding& encoding) {
     }
     result.codes.append(row);
   });
-  warn(result, codes);
+  codes.warn(result.warnings);
   return result;
 }
 
@@ -420,7 +410,7 @@ EncodedTable read_encoded_table(CsvReader& reader, const TableEncoding& encoding
   if (table.rows() == 0) fail_without_rows(reader);
   warn_of_mixed_decimals(table.labels.file, read, table.warnings);
   warn_of_equal_numbers(read, encoding, table);
-  warn(table, codes);
+  codes.warn(table.warnings);
   return table;
 }
 

@@ -154,12 +154,12 @@ void check_tested(const std::filesystem::path& place, const Parts<std::filesyste
 }
 
 DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions& options, DataUse use) {
-  const auto [train_file, validation_file, test_file] = find_tables(place);
-  const double test_fraction = test_share(test_file, options.test_fraction, use);
+  const Parts<std::filesystem::path> tables = find_tables(place);
+  const double test_fraction = test_share(tables.test, options.test_fraction, use);
   const bool holds_out = test_fraction > 0.0;
-  if (use == DataUse::training && !holds_out) check_tested(place, {train_file, validation_file, test_file});
-  CsvTable train = parse_csv_table(CsvFile(train_file).reader(), {.label_column = options.label_column,
-                                                                  .drop_columns = options.drop_columns});
+  if (use == DataUse::training && !holds_out) check_tested(place, tables);
+  CsvTable train = parse_csv_table(CsvFile(tables.train).reader(), {.label_column = options.label_column,
+                                                                    .drop_columns = options.drop_columns});
   std::optional<CsvTable> held_out;
   if (holds_out) held_out = split_off_test_rows(train, test_fraction, options.task, use);
   const TableEncoding encoding = fit_table_encoding(train);
@@ -168,16 +168,16 @@ DatasetPair open_tables(const std::filesystem::path& place, const DatasetOptions
     return read_encoded_table(CsvFile(file).reader(), encoding, encoding.label_column);
   };
   EncodedTable encoded = encode_table(std::move(train), encoding);
-  if (use == DataUse::training && train_file != place) {
-    const std::string skipped = skipped_tables_warning(place, {train_file, validation_file, test_file});
+  if (use == DataUse::training && tables.train != place) {
+    const std::string skipped = skipped_tables_warning(place, tables);
     if (!skipped.empty()) encoded.warnings.push_back(skipped);
   }
-  std::optional<EncodedTable> test = read_part(test_file), validation = read_part(validation_file);
+  std::optional<EncodedTable> test = read_part(tables.test), validation = read_part(tables.validation);
   if (held_out) test = encode_table(std::move(*held_out), encoding);
   DatasetPair pair =
       make_csv_datasets(options.task, encoding, std::move(encoded), std::move(test), std::move(validation));
-  pair.test_origin = holds_out ? origin_of_fraction(test_fraction) : test_file.string();
-  pair.validation_origin = validation_file.string();
+  pair.test_origin = holds_out ? origin_of_fraction(test_fraction) : tables.test.string();
+  pair.validation_origin = tables.validation.string();
   return pair;
 }
 
@@ -196,19 +196,13 @@ std::vector<std::string> class_names_of(const RowLabels& labels) {
   std::vector<std::string> names = sorted_classes(labels.texts);
   const auto bad = std::ranges::find_if(labels.texts, has_control_characters);
   if (bad != labels.texts.end()) {
-    const auto row = static_cast<std::size_t>(bad - labels.texts.begin());
-    throw Error(Category::data,
-                fmt::format("{}: line {}, column {}: class {} has control characters in its name",
-                            labels.file, labels.lines[row], in_quotes(labels.column), in_quotes(*bad)));
+    labels.fail(static_cast<std::size_t>(bad - labels.texts.begin()),
+                fmt::format("class {} has control characters in its name", in_quotes(*bad)));
   }
   if (names.size() == 1) {
     fail_labels(labels, fmt::format("only one class, {}, in all training rows", in_quotes(names[0])));
   }
   return names;
-}
-
-RowTargets classes_of(const RowLabels& labels, const std::vector<std::string>& names) {
-  return {.names = names, .labels = class_numbers(labels, names)};
 }
 
 /// Mean and deviation of the training rows' numbers.
@@ -252,7 +246,9 @@ std::unique_ptr<Dataset> make_labelled_dataset(const TableEncoding& encoding, En
                                                const std::vector<std::string>& names,
                                                const TargetScale& scale) {
   if (names.empty()) warn_of_mixed_labels(table);
-  RowTargets targets = names.empty() ? numbers_of(table.labels, scale) : classes_of(table.labels, names);
+  RowTargets targets = names.empty()
+                           ? numbers_of(table.labels, scale)
+                           : RowTargets{.names = names, .labels = class_numbers(table.labels, names)};
   return make_csv_dataset(encoding, std::move(table), std::move(targets));
 }
 

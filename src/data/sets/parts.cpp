@@ -22,7 +22,7 @@ std::span<const std::string_view> names_of(Part part) {
 
 std::string class_name_advice(const std::filesystem::path& folder) {
   const std::string name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
-  for (const Part part : {Part::train, Part::validation, Part::test}) {
+  for (const Part part : all_parts) {
     const auto names = names_of(part);
     if (std::ranges::find(names, name) == names.end()) continue;
     return fmt::format("; {} is taken for the {} part: if it is a class, rename the folder", name,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@ enum class DataUse { training, measuring };
 
 /// Parts of a data set, as folders and files are named after them.
 enum class Part { train, validation, test };
+inline constexpr std::array all_parts = {Part::train, Part::validation, Part::test};
 
 /// A value for each part of a data set, such as its file; empty: there is no such part.
 template <class T>

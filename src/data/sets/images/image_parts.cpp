@@ -133,8 +133,7 @@ std::string text_of_others(const std::filesystem::path& folder, const PartPlace&
     const bool is_archive = is_tar_name(name);
     const std::string part = is_archive ? part_name_of(name) : name;
     const auto is_called = [&](Part one) { return std::ranges::count(names_of(one), part) > 0; };
-    if (name.front() == '.' || is_called(Part::train) || is_called(Part::validation) || is_called(Part::test))
-      continue;
+    if (name.front() == '.' || std::ranges::any_of(all_parts, is_called)) continue;
     if (!is_archive && !is_image_name(name) && !holds_images(folder / name)) continue;
     if (count++ == 0) first = name;
     // With capitals, too: they are the mistake.

@@ -25,8 +25,6 @@ namespace {
 
 using Path = std::filesystem::path;
 
-constexpr std::array all_parts = {Part::train, Part::validation, Part::test};
-
 /// Image files below a folder. With a folder `train` in it, those in the folders of parts only.
 class ImageTree {
  public:

@@ -31,6 +31,7 @@ class ListedImages final : public Dataset {
   std::uint64_t size() const override { return list_.files.size(); }
   Shape shape() const override { return shape_; }
   int classes() const override { return static_cast<int>(list_.classes.size()); }
+  Task task() const override { return list_.targets.empty() ? Task::classification : Task::multilabel; }
   Encoding encoding() const override { return Encoding::image_file; }
   std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
     const ImageList::File& image = list_.files[id];
@@ -40,9 +41,28 @@ class ListedImages final : public Dataset {
     }
     return read_image(*this, id, {archives_[image.archive], image.offset, image.size}, buffer);
   }
-  /// Covers names, classes and sizes of all images, but contents of a few only.
   std::string fingerprint() const override {
-    Fingerprint fingerprint(*this);
+    const std::string of_files = files_fingerprint();
+    return list_.targets.empty() ? of_files : Fingerprint(*this).add(of_files).text();
+  }
+  int label(std::uint64_t id) const override { return list_.files[id].label; }
+  std::span<const float> targets(std::uint64_t id) const override {
+    if (list_.targets.empty()) return {};
+    return std::span(list_.targets).subspan(id * list_.classes.size(), list_.classes.size());
+  }
+  std::string sample_name(std::uint64_t id) const override {
+    const ImageList::File& file = list_.files[id];
+    if (in_folder()) return (list_.folder / file.name).string();
+    return fmt::format("{}: {} at byte {}", list_.archives[file.archive].string(), file.name, file.offset);
+  }
+  std::vector<std::string> class_names() const override { return list_.classes; }
+  std::vector<std::string> warnings() const override { return warnings_of(list_); }
+
+ private:
+  bool in_folder() const { return list_.archives.empty(); }
+  /// Covers names, classes and sizes of all images, contents of a few only, and no targets.
+  std::string files_fingerprint() const {
+    Fingerprint fingerprint(*this, false);
     for (const ImageList::File& file : list_.files) {
       fingerprint.add(file.name);
       if (!in_folder()) {
@@ -56,17 +76,6 @@ class ListedImages final : public Dataset {
     }
     return fingerprint.add_some_samples(*this).text();
   }
-  int label(std::uint64_t id) const override { return list_.files[id].label; }
-  std::string sample_name(std::uint64_t id) const override {
-    const ImageList::File& file = list_.files[id];
-    if (in_folder()) return (list_.folder / file.name).string();
-    return fmt::format("{}: {} at byte {}", list_.archives[file.archive].string(), file.name, file.offset);
-  }
-  std::vector<std::string> class_names() const override { return list_.classes; }
-  std::vector<std::string> warnings() const override { return warnings_of(list_); }
-
- private:
-  bool in_folder() const { return list_.archives.empty(); }
   /// Throws Error(data) for a file that cannot be opened, which runs skip, and Error(resource) for one that
   /// is gone: skipping a file that other hosts still have would change the result.
   static InputFile open_file(const std::filesystem::path& path) {
@@ -91,42 +100,10 @@ class ListedImages final : public Dataset {
   std::vector<InputFile> archives_;
 };
 
-/// Images with any number of labels each, the classes of `images`.
-class LabelledImages final : public Dataset {
- public:
-  /// `targets`: [sample][label].
-  LabelledImages(std::unique_ptr<Dataset> images, std::vector<float> targets)
-      : images_(std::move(images)), targets_(std::move(targets)) {}
-
-  std::uint64_t size() const override { return images_->size(); }
-  Shape shape() const override { return images_->shape(); }
-  int classes() const override { return images_->classes(); }
-  Task task() const override { return Task::multilabel; }
-  Encoding encoding() const override { return images_->encoding(); }
-  std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
-    return images_->sample(id, buffer);
-  }
-  int label(std::uint64_t /*id*/) const override { return 0; }
-  std::span<const float> targets(std::uint64_t id) const override {
-    const auto count = static_cast<std::size_t>(classes());
-    return std::span(targets_).subspan(id * count, count);
-  }
-  std::string fingerprint() const override { return Fingerprint(*this).add(images_->fingerprint()).text(); }
-  std::string sample_name(std::uint64_t id) const override { return images_->sample_name(id); }
-  std::vector<std::string> class_names() const override { return images_->class_names(); }
-
- private:
-  std::unique_ptr<Dataset> images_;
-  std::vector<float> targets_;
-};
-
 }  // namespace
 
 std::unique_ptr<Dataset> make_images(ImageList list, Shape shape) {
-  std::vector<float> targets = std::move(list.targets);
-  auto images = std::make_unique<ListedImages>(std::move(list), shape);
-  if (targets.empty()) return images;
-  return std::make_unique<LabelledImages>(std::move(images), std::move(targets));
+  return std::make_unique<ListedImages>(std::move(list), shape);
 }
 
 std::span<const std::uint8_t> read_image(const Dataset& dataset, std::uint64_t id, const ImageBytes& place,
