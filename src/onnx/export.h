@@ -31,7 +31,7 @@ struct OnnxExportOptions {
 struct OnnxExportSummary {
   std::size_t bytes = 0;
   int folded_batch_norms = 0;
-  int batch_norms = 0;  ///< that could not be folded, or were not to be
+  int batch_norms = 0;  ///< that were not folded
   int dropouts = 0;     ///< that were left out
 };
 

@@ -24,7 +24,7 @@ struct OnnxImport {
   /// Values of the network's parameters, in their order; empty if they were not read.
   std::vector<std::vector<float>> weights;
   std::map<std::string, std::string> metadata;  ///< entries of the model beside the network
-  std::vector<std::string> notes;  ///< what the model has and the network has not, a sentence each
+  std::vector<std::string> notes;  ///< parts of the model that the network lacks, a sentence each
 };
 
 /// Reads an ONNX model as PyTorch's exporters write it, with weights in the file or beside it.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -146,28 +147,27 @@ class GraphReader {
                       in_quotes(input->name()), counted(rank, "dimension")));
     }
     if (type.shape().dim(0).dim_value() > 0) batch_ = type.shape().dim(0).dim_value();
-    Extents extents{1, 1, 1};
+    define(input->name(), LayerOutput{0, rank == 2});
+    if (options_.input) {
+      if (rank == 2 && (options_.input->height != 1 || options_.input->width != 1)) {
+        throw Error(Category::usage, fmt::format("{} takes tables, not images: give Cx1x1", file_), "input");
+      }
+      return *options_.input;
+    }
+    std::array<int, 3> extents = {1, 1, 1};
     for (int i = 1; i < rank; ++i) {
       const std::int64_t extent = type.shape().dim(i).dim_value();
-      extents[static_cast<std::size_t>(i - 1)] = extent;
-      if (!options_.input && (extent < 1 || extent > static_cast<std::int64_t>(max_values))) {
+      if (extent < 1 || extent > static_cast<std::int64_t>(max_values)) {
         refuse(fmt::format("input {} has no fixed size: give the size of the samples with --input",
                            in_quotes(input->name())));
       }
+      extents[static_cast<std::size_t>(i - 1)] = static_cast<int>(extent);
     }
-    define(input->name(), LayerOutput{0, rank == 2});
-    if (!options_.input) {
-      const Shape shape{static_cast<int>(extents[0]), static_cast<int>(extents[1]),
-                        static_cast<int>(extents[2])};
-      if (1.0 * shape.channels * shape.height * shape.width > static_cast<double>(max_values)) {
-        refuse(fmt::format("input {} has too many values", in_quotes(input->name())));
-      }
-      return shape;
+    const Shape shape{extents[0], extents[1], extents[2]};
+    if (1.0 * shape.channels * shape.height * shape.width > static_cast<double>(max_values)) {
+      refuse(fmt::format("input {} has too many values", in_quotes(input->name())));
     }
-    if (rank == 2 && (options_.input->height != 1 || options_.input->width != 1)) {
-      throw Error(Category::usage, fmt::format("{} takes tables, not images: give Cx1x1", file_), "input");
-    }
-    return *options_.input;
+    return shape;
   }
 
   /// Whether the model is from `lockstep export --with-preprocessing`, by the names of its first nodes.
@@ -548,7 +548,7 @@ class GraphReader {
     for (std::size_t i = 0; i < node.inputs(); ++i) inputs.push_back(node.layer_output(i));
     const std::int64_t axis = node.integer("axis", 1), rank = inputs.front().flat ? 2 : 4;
     if (axis != 1 && axis != 1 - rank) node.refuse(fmt::format("axis {} is not that of the channels", axis));
-    // A layer takes a few inputs: the first become one, until they are few.
+    // A layer takes at most max_inputs inputs: more are joined by several layers.
     LayerOutput joined = inputs.front();
     for (std::size_t i = 1; i < inputs.size();) {
       std::vector<LayerOutput> some{joined};

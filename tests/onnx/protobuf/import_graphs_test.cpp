@@ -143,5 +143,28 @@ TEST(OnnxGraphs, ConversionsToTheTypeOfRepeatedNumbersAreRefused) {
                [&] { import_graph({3}, 2, nodes); });
 }
 
+TEST(OnnxGraphs, GroupNormsWithWeightAndBiasTakeNoOtherConstants) {
+  for (const std::string operation : {"Mul", "Add"}) {
+    const NodeAdder nodes = [&](GraphWriter& graph) {
+      const std::string x = graph.add("GroupNormalization", "norm",
+                                      {"input", count_up(graph, "weight", {4}), count_up(graph, "bias", {4})},
+                                      {{"num_groups", std::int64_t{2}}});
+      return graph.add(operation.c_str(), "again", {x, count_up(graph, "more", {4, 1, 1})});
+    };
+    expect_error(Category::data, {"node 'again' (" + operation + "): constants are supported as bias"}, [&] {
+      import_graph({4, 8, 8}, 4, nodes);
+    });
+  }
+}
+
+TEST(OnnxGraphs, LayersThatShareWeightsAreRefused) {
+  const NodeAdder nodes = [](GraphWriter& graph) {
+    const std::string weights = count_up(graph, "weights", {3, 3});
+    return graph.add("MatMul", "again", {graph.add("MatMul", "fc", {"input", weights}), weights});
+  };
+  expect_error(Category::data, {"node 'again' (MatMul): 'weights' is read by another layer, too"},
+               [&] { import_graph({3}, 3, nodes); });
+}
+
 }  // namespace
 }  // namespace lockstep::test
