@@ -3,12 +3,14 @@
 // Not part of the default build: compile with src/ on the include path, link with the lockstep library.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "graph/operations.h"
 #include "ops/cpu/op.h"
 
 using namespace lockstep;
@@ -16,71 +18,43 @@ using namespace lockstep;
 namespace {
 
 struct Layer {
-  const char* name;
-  GraphNode node;
+  std::string name;
+  Operation operation;
   Shape input;
-  bool first = false;
+  GraphNode::Epilogue epilogue = {};
 
-  bool has_bias() const {
-    const auto* conv = std::get_if<Conv2d>(&node.operation);
-    return conv == nullptr || conv->bias;
-  }
-  double multiply_adds_per_image() const {
-    if (std::holds_alternative<Linear>(node.operation)) {
-      return static_cast<double>(input.size()) * node.shape.channels;
-    }
-    const auto& conv = std::get<Conv2d>(node.operation);
-    const int window = node.epilogue.pool > 0 ? node.epilogue.pool : 1;
-    return static_cast<double>(node.shape.size()) * window * window * (input.channels / conv.groups) *
-           conv.kernel * conv.kernel;
-  }
-  std::size_t weights() const {
-    const auto* conv = std::get_if<Conv2d>(&node.operation);
-    const auto outputs = static_cast<std::size_t>(node.shape.channels);
-    return conv == nullptr ? outputs * input.size()
-                           : outputs * static_cast<std::size_t>(input.channels / conv->groups * conv->kernel *
-                                                                conv->kernel);
-  }
+  /// Whether it reads images, whose gradient is not needed.
+  bool is_first() const { return input.channels <= 3; }
 };
-
-Layer layer(const char* name, Operation operation, GraphNode::Epilogue epilogue, Shape input, Shape output,
-            bool first = false) {
-  Layer result{name, {}, input, first};
-  result.node.operation = std::move(operation);
-  result.node.epilogue = epilogue;
-  result.node.shape = output;
-  return result;
-}
 
 /// A convolution as in residual and mobile networks: padding of half the kernel, no bias, no epilogue.
 Layer plain(const char* name, int inputs, int size, int outputs, int kernel, int stride, int groups = 1) {
-  const int padding = kernel / 2;
-  const int out = (size + 2 * padding - kernel) / stride + 1;
-  return layer(name,
-               Conv2d{.channels = outputs,
-                      .kernel = kernel,
-                      .stride = stride,
-                      .padding = padding,
-                      .groups = groups,
-                      .bias = false},
-               {}, {inputs, size, size}, {outputs, out, out}, inputs == 3);
+  return {.name = name,
+          .operation = Conv2d{.channels = outputs,
+                              .kernel = kernel,
+                              .stride = stride,
+                              .padding = kernel / 2,
+                              .groups = groups,
+                              .bias = false},
+          .input = {inputs, size, size}};
 }
 
 std::vector<Layer> layers() {
   return {
-      layer("LeNet 1->20 3x3 pool", Conv2d{.kernel = 3}, {.relu = true, .pool = 2}, {1, 26, 26}, {20, 12, 12},
-            true),
-      layer("LeNet 20->50 5x5 pool", Conv2d{.kernel = 5}, {.relu = true, .pool = 2}, {20, 12, 12},
-            {50, 4, 4}),
-      layer("LeNet 800->128", Linear{}, {.relu = true}, {800, 1, 1}, {128, 1, 1}),
-      layer("LeNet 128->10", Linear{}, {}, {128, 1, 1}, {10, 1, 1}),
-      layer("64->64 3x3 padded, 16x16", Conv2d{.kernel = 3, .padding = 1}, {.relu = true}, {64, 16, 16},
-            {64, 16, 16}),
-      layer("64->64 3x3 stride 2, 16x16", Conv2d{.kernel = 3, .stride = 2, .padding = 1}, {.relu = true},
-            {64, 16, 16}, {64, 8, 8}),
-      layer("64->64 1x1, 8x8", Conv2d{.kernel = 1}, {}, {64, 8, 8}, {64, 8, 8}),
-      layer("3->64 3x3 padded, 28x28", Conv2d{.kernel = 3, .padding = 1}, {}, {3, 28, 28}, {64, 28, 28},
-            true),
+      {"LeNet 1->20 3x3 pool", Conv2d{.channels = 20, .kernel = 3}, {1, 26, 26}, {.relu = true, .pool = 2}},
+      {"LeNet 20->50 5x5 pool", Conv2d{.channels = 50, .kernel = 5}, {20, 12, 12}, {.relu = true, .pool = 2}},
+      {"LeNet 800->128", Linear{.features = 128}, {800, 1, 1}, {.relu = true}},
+      {"LeNet 128->10", Linear{.features = 10}, {128, 1, 1}},
+      {"64->64 3x3 padded, 16x16",
+       Conv2d{.channels = 64, .kernel = 3, .padding = 1},
+       {64, 16, 16},
+       {.relu = true}},
+      {"64->64 3x3 stride 2, 16x16",
+       Conv2d{.channels = 64, .kernel = 3, .stride = 2, .padding = 1},
+       {64, 16, 16},
+       {.relu = true}},
+      {"64->64 1x1, 8x8", Conv2d{.channels = 64}, {64, 8, 8}},
+      {"3->64 3x3 padded, 28x28", Conv2d{.channels = 64, .kernel = 3, .padding = 1}, {3, 28, 28}},
       plain("64->64 3x3, 28x28", 64, 28, 64, 3, 1),
       plain("128->128 3x3, 14x14", 128, 14, 128, 3, 1),
       plain("256->256 3x3, 7x7", 256, 7, 256, 3, 1),
@@ -139,24 +113,29 @@ double best_seconds(double budget, const std::function<void()>& run) {
 }
 
 void measure(const Layer& layer, int samples, double budget, cpu::Level level) {
-  const cpu::Op op = cpu::plan_op({.node = layer.node,
+  LayerContext context{.name = layer.name, .inputs = {&layer.input, 1}};
+  context.output = infer(layer.operation, context);
+  GraphNode node;
+  node.operation = layer.operation;
+  node.epilogue = layer.epilogue;
+  const int window = std::max(layer.epilogue.pool, 1);
+  node.shape = {context.output.channels, context.output.height / window, context.output.width / window};
+  const cpu::Op op = cpu::plan_op({.node = node,
                                    .inputs = {layer.input},
                                    .samples = samples,
                                    .training = true,
-                                   .input_gradient = !layer.first,
+                                   .input_gradient = !layer.is_first(),
                                    .level = level});
   const std::size_t lanes = static_cast<std::size_t>(cpu::groups_of(samples)) * cpu::lanes;
   Arrays arrays;
   cpu::OpMemory memory;
   memory.samples = samples;
   memory.inputs[0] = arrays.add(layer.input.size() * lanes);
-  memory.output = arrays.add(layer.node.shape.size() * lanes);
-  memory.grad_output = arrays.add(layer.node.shape.size() * lanes);
-  memory.parameters[0] = arrays.add(layer.weights());
-  memory.grad_parameters[0] = arrays.add(layer.weights());
-  if (layer.has_bias()) {
-    memory.parameters[1] = arrays.add(static_cast<std::size_t>(layer.node.shape.channels));
-    memory.grad_parameters[1] = arrays.add(static_cast<std::size_t>(layer.node.shape.channels));
+  memory.output = arrays.add(node.shape.size() * lanes);
+  memory.grad_output = arrays.add(node.shape.size() * lanes);
+  for (std::size_t k = 0; const Parameter& parameter : parameters_of(layer.operation, context)) {
+    memory.parameters[k] = arrays.add(parameter.size());
+    memory.grad_parameters[k++] = arrays.add(parameter.size());
   }
   memory.saved = reinterpret_cast<std::byte*>(arrays.add(op.saved_bytes / sizeof(float) + 1));
   memory.scratch = reinterpret_cast<std::byte*>(arrays.add(op.scratch_bytes / sizeof(float) + 1));
@@ -164,11 +143,11 @@ void measure(const Layer& layer, int samples, double budget, cpu::Level level) {
   const double forward = best_seconds(budget, [&] { op.forward(memory); });
   const double weights = best_seconds(budget, [&] { op.backward(memory); });
   double data = 0;
-  if (!layer.first) {
+  if (!layer.is_first()) {
     memory.grad_inputs[0] = arrays.add(layer.input.size() * lanes);
     data = best_seconds(budget, [&] { op.backward(memory); }) - weights;
   }
-  const double giga = 2e-9 * layer.multiply_adds_per_image() * samples;
+  const double giga = 2e-9 * static_cast<double>(multiply_adds(layer.operation, context)) * samples;
   fmt::print("{:7} {:34} forward {:8.1f} us {:6.1f} GF/s   weights {:8.1f} us {:6.1f} GF/s",
              level_name(level), layer.name, forward * 1e6, giga / forward, weights * 1e6, giga / weights);
   if (data > 0) {
@@ -186,9 +165,7 @@ int main(int count, char** arguments) {
   for (const cpu::Level level : cpu::available_levels()) {
     if (level == cpu::Level::amx) continue;  // for floats, amx uses the kernels of avx512
     for (const Layer& each : layers()) {
-      if (std::string(each.name).find(part) != std::string::npos) {
-        measure(each, samples, budget, level);
-      }
+      if (each.name.find(part) != std::string::npos) measure(each, samples, budget, level);
     }
   }
 }

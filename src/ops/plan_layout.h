@@ -15,8 +15,8 @@ namespace lockstep {
 /// Contribution of an operation to the gradient of one of its inputs.
 struct Contribution {
   bool wanted = false;
-  bool first =
-      false;  ///< written in place; later ones are computed in a buffer, then added, in backward order
+  /// Whether it is written in place. Later ones are computed in a buffer, then added, in backward order.
+  bool first = false;
 };
 
 /// Gradients that a plan computes.

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstring>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "device/cuda/native/shared_library.h"
 #include "fake_cuda/machine.h"
@@ -72,33 +73,15 @@ int nccl_version(int* version) {
   return success;
 }
 
-struct Function {
-  std::string_view library, name;
-  void* address;
-};
-
-const std::array functions = {
-    Function{"libnvidia-ml.so.1", "nvmlInit_v2", reinterpret_cast<void*>(init)},
-    Function{"libnvidia-ml.so.1", "nvmlShutdown", reinterpret_cast<void*>(init)},
-    Function{"libnvidia-ml.so.1", "nvmlSystemGetDriverVersion", reinterpret_cast<void*>(driver_version)},
-    Function{"libnvidia-ml.so.1", "nvmlDeviceGetHandleByPciBusId_v2", reinterpret_cast<void*>(handle_of_bus)},
-    Function{"libnvidia-ml.so.1", "nvmlDeviceGetComputeMode", reinterpret_cast<void*>(compute_mode)},
-    Function{"libnvidia-ml.so.1", "nvmlDeviceGetMemoryInfo", reinterpret_cast<void*>(memory_info)},
-    Function{"libnvidia-ml.so.1", "nvmlDeviceGetComputeRunningProcesses_v3",
-             reinterpret_cast<void*>(running_processes)},
-    Function{"libnvidia-ml.so.1", "nvmlDeviceGetNvLinkState", reinterpret_cast<void*>(nvlink_state)},
-    Function{"libnvidia-ml.so.1", "nvmlDeviceGetP2PStatus", reinterpret_cast<void*>(p2p_status)},
-    Function{"libnvidia-ml.so.1", "nvmlDeviceGetTopologyCommonAncestor",
-             reinterpret_cast<void*>(common_ancestor)},
-    Function{"libcudnn.so.9", "cudnnGetVersion", reinterpret_cast<void*>(cudnn_version)},
-    Function{"libnccl.so.2", "ncclGetVersion", reinterpret_cast<void*>(nccl_version)},
-};
+constexpr std::string_view nvml_file = "libnvidia-ml.so.1";
+constexpr std::string_view cudnn_file = "libcudnn.so.9";
+constexpr std::string_view nccl_file = "libnccl.so.2";
 
 bool is_installed(std::string_view library) {
   const fake::MachineFacts all = facts();
-  if (library == "libcudnn.so.9") return all.cudnn != 0;
-  if (library == "libnccl.so.2") return all.nccl != 0;
-  return library == "libnvidia-ml.so.1" && all.driver_supports != 0;
+  if (library == cudnn_file) return all.cudnn != 0;
+  if (library == nccl_file) return all.nccl != 0;
+  return library == nvml_file && all.driver_supports != 0;
 }
 
 }  // namespace
@@ -112,10 +95,22 @@ SharedLibrary::SharedLibrary(const char* name)
 SharedLibrary::~SharedLibrary() = default;
 
 void* SharedLibrary::find(const char* name) const {
-  for (const Function& each : functions) {
-    if (each.library == static_cast<const char*>(handle_) && each.name == name) return each.address;
-  }
-  return nullptr;
+  static const std::map<std::pair<std::string_view, std::string_view>, void*> functions = {
+      {{nvml_file, "nvmlInit_v2"}, reinterpret_cast<void*>(init)},
+      {{nvml_file, "nvmlShutdown"}, reinterpret_cast<void*>(init)},
+      {{nvml_file, "nvmlSystemGetDriverVersion"}, reinterpret_cast<void*>(driver_version)},
+      {{nvml_file, "nvmlDeviceGetHandleByPciBusId_v2"}, reinterpret_cast<void*>(handle_of_bus)},
+      {{nvml_file, "nvmlDeviceGetComputeMode"}, reinterpret_cast<void*>(compute_mode)},
+      {{nvml_file, "nvmlDeviceGetMemoryInfo"}, reinterpret_cast<void*>(memory_info)},
+      {{nvml_file, "nvmlDeviceGetComputeRunningProcesses_v3"}, reinterpret_cast<void*>(running_processes)},
+      {{nvml_file, "nvmlDeviceGetNvLinkState"}, reinterpret_cast<void*>(nvlink_state)},
+      {{nvml_file, "nvmlDeviceGetP2PStatus"}, reinterpret_cast<void*>(p2p_status)},
+      {{nvml_file, "nvmlDeviceGetTopologyCommonAncestor"}, reinterpret_cast<void*>(common_ancestor)},
+      {{cudnn_file, "cudnnGetVersion"}, reinterpret_cast<void*>(cudnn_version)},
+      {{nccl_file, "ncclGetVersion"}, reinterpret_cast<void*>(nccl_version)},
+  };
+  const auto found = functions.find({static_cast<const char*>(handle_), name});
+  return found == functions.end() ? nullptr : found->second;
 }
 
 }  // namespace lockstep::cuda

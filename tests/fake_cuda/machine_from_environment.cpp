@@ -1,8 +1,7 @@
 // The machine of a whole program, which its environment describes:
 //   CUDA_VISIBLE_DEVICES   as many GPUs as it names; one if it is not set
-//   FAKE_CUDA_FAILURE      "RANK FUNCTION CODE CALL": the call of a function of the runtime that fails on a
-//   rank, such as
-//                          "1 cudaMalloc 2 9". A kernel that runs is a call of "kernel"
+//   FAKE_CUDA_FAILURE      "RANK FUNCTION CODE CALL", such as "1 cudaMalloc 2 9": the call of a function of
+//                          the runtime that fails on a rank. A kernel that runs is a call of "kernel"
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>

@@ -1,9 +1,7 @@
 // Convolutions in plain loops, in place of cuDNN.
 #include "ops/cuda/dnn/cudnn.h"
 
-#include <cmath>
 #include <cstring>
-#include <utility>
 
 #include "device/cuda/native/check.h"
 #include "device/kernel_times.h"
@@ -42,39 +40,6 @@ void write(Type type, const Doubles& values, void* data) {
 
 /// max(value, 0). NaN passes, as in the kernels of this project.
 double positive(double value) { return value <= 0 ? 0 : value; }
-
-/// Fills its workspace with garbage, as a library may. The workspace is larger for fewer samples, which is
-/// possible too.
-class ReferenceOperation final : public DnnOperation {
- public:
-  ReferenceOperation(std::string description, const std::string& what, int samples,
-                     std::function<void(Tensors)> work)
-      : description_(std::move(description)),
-        name_(what + ", plain loops"),
-        workspace_bytes_((std::size_t{1} << 16) / size(samples)),
-        work_(std::move(work)) {}
-  std::size_t workspace_bytes() const override { return workspace_bytes_; }
-  void run(StreamHandle stream, Tensors tensors, void* workspace) const override {
-    timed_launch(stream, name_.c_str(), [&] {
-      const cudaError_t code =
-          fake_cuda::launch(stream, description_.c_str(), std::as_bytes(tensors),
-                            [this, given = std::vector(tensors.begin(), tensors.end()), workspace] {
-                              std::memset(workspace, 0x5a, workspace_bytes());
-                              work_(given);
-                            });
-      check_cuda(code, "convolution");
-    });
-  }
-  std::string description() const override { return description_; }
-
- private:
-  std::string description_;
-  std::string name_;
-  std::size_t workspace_bytes_;
-  std::function<void(Tensors)> work_;
-};
-
-// Convolution.
 
 std::size_t inputs_of(const ConvProblem& p) {
   return size(p.samples, p.in_height, p.in_width, p.in_channels);
@@ -177,30 +142,42 @@ void conv_backward_weights(const ConvProblem& p, Tensors tensors) {
 }
 
 /// Sums in double precision, rounded once to the type. tf32 multiplies as fp32 does.
+void run_in_loops(const ConvTask& task, Tensors tensors) {
+  switch (task.direction) {
+    case ConvDirection::forward:
+      return conv_forward(task.problem, task.bias, task.relu, tensors);
+    case ConvDirection::backward_data:
+      return conv_backward_data(task.problem, tensors);
+    case ConvDirection::backward_weights:
+      return conv_backward_weights(task.problem, tensors);
+  }
+}
+
 class ReferenceDnn final : public Dnn {
  public:
-  std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
-    return plan("conv_forward", describe(problem, ConvDirection::forward, bias, relu), problem.samples,
-                [=](Tensors t) { cuda::conv_forward(problem, bias, relu, t); });
-  }
-  std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
-    return plan("conv_backward_data", describe(problem, ConvDirection::backward_data), problem.samples,
-                [=](Tensors t) { cuda::conv_backward_data(problem, t); });
-  }
-  std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {
-    return plan("conv_backward_weights", describe(problem, ConvDirection::backward_weights), problem.samples,
-                [=](Tensors t) { cuda::conv_backward_weights(problem, t); });
+  /// Operations fill their workspace with garbage, as a library may. It is larger for fewer samples, which is
+  /// possible too.
+  DnnOperation plan(const ConvTask& task) override {
+    used_.set(describe(task), {"plain loops"});
+    const std::size_t bytes = (std::size_t{1} << 16) / size(task.problem.samples);
+    return {
+        .description = "reference",
+        .workspace_bytes = bytes,
+        .run = [task, bytes, name = describe(task) + ", plain loops"](StreamHandle stream, Tensors tensors,
+                                                                      void* workspace) {
+          timed_launch(stream, name.c_str(), [&] {
+            const auto work = [task, bytes, given = std::vector(tensors.begin(), tensors.end()), workspace] {
+              std::memset(workspace, 0x5a, bytes);
+              run_in_loops(task, given);
+            };
+            check_cuda(fake_cuda::launch(stream, name.c_str(), std::as_bytes(tensors), work), "convolution");
+          });
+        }};
   }
 
   std::string engines() const override { return used_.text(); }
 
  private:
-  std::unique_ptr<DnnOperation> plan(const std::string& name, const std::string& what, int samples,
-                                     std::function<void(Tensors)> work) {
-    used_.set(what, {"plain loops"});
-    return std::make_unique<ReferenceOperation>("reference " + name, what, samples, std::move(work));
-  }
-
   PlanFile used_{{}, "no GPU"};
 };
 

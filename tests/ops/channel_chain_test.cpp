@@ -88,7 +88,12 @@ std::unique_ptr<Network> network_of(const ChainCase& each) {
   return network;
 }
 
-class ChannelChains : public ::testing::TestWithParam<ChainCase> {};
+class ChannelChains : public ::testing::TestWithParam<ChainCase> {
+ protected:
+  const std::unique_ptr<Network> network = network_of(GetParam());
+  const Graph graph = build_graph(*network);
+  const std::vector<float> parameters = first_parameters(*network);
+};
 INSTANTIATE_TEST_SUITE_P(Table, ChannelChains, ::testing::ValuesIn(chain_cases()),
                          [](const auto& row) { return row.param.name; });
 
@@ -111,7 +116,6 @@ TEST(ChannelChainCases, HaveEveryOperationThatComputesByChannel) {
 }
 
 TEST_P(ChannelChains, HaveTheNodesThatTheyCan) {
-  const Graph graph = build_graph(*network_of(GetParam()));
   const GradientFlow flow = trace_gradients(graph, {.samples = 16});
   EXPECT_EQ(find_chains(graph, flow, 16), GetParam().chains);
   EXPECT_TRUE(find_chains(graph, flow, 17).empty());
@@ -125,9 +129,6 @@ TEST_P(ChannelChains, HaveTheNodesThatTheyCan) {
 
 /// Operations apart from each other run on whole tensors.
 TEST_P(ChannelChains, HaveTheBitsOfTheOperationsApart) {
-  const auto network = network_of(GetParam());
-  const Graph graph = build_graph(*network);
-  const std::vector<float> parameters = first_parameters(*network);
   for (const int samples : {16, 5}) {
     const NetworkInputs inputs(*network, samples, 3);
     for (const cpu::Level level : cpu::available_levels()) {
@@ -153,9 +154,6 @@ TEST_P(ChannelChains, HaveTheBitsOfTheOperationsApart) {
 }
 
 TEST_P(ChannelChains, EvaluateAsTheOperationsApart) {
-  const auto network = network_of(GetParam());
-  const Graph graph = build_graph(*network);
-  const std::vector<float> parameters = first_parameters(*network);
   const NetworkInputs inputs(*network, 9, 5);
   for (const cpu::Level level : cpu::available_levels()) {
     for (const DataType dtype : {DataType::fp32, DataType::bf16}) {

@@ -84,8 +84,9 @@ inline OpCase conv_case(const std::string& name, Shape input, int channels, Conv
   return op_case;
 }
 
-inline OpCase activation_case(const std::string& name, Activation::Kind kind, double range) {
-  OpCase op_case = simple_case(name, Activation{kind}, {{3, 5, 4}});
+inline OpCase activation_case(const std::string& name, Activation::Kind kind, double range,
+                              Shape shape = {3, 5, 4}) {
+  OpCase op_case = simple_case(name, Activation{kind}, {shape});
   op_case.range = range;
   return op_case;
 }

@@ -58,6 +58,13 @@ inline LossCase random_target_case(Task task, int samples, int outputs, double s
   return result;
 }
 
+/// Results of a loss: those expected by definition, or those of a GPU.
+struct LossValues {
+  LeafResult result = {};
+  std::vector<std::int32_t> predictions = {};
+  Tensor grad;
+};
+
 struct LossResults {
   LeafResult result;
   std::vector<std::int32_t> predictions;
@@ -94,6 +101,18 @@ inline LossResults run_loss(LossCase given, cpu::Level level, bool gradient = tr
   loss(memory);
   results.predictions.resize(static_cast<std::size_t>(samples));
   return results;
+}
+
+/// Expects a loss's gradient, and zeros for missing samples. Tolerance: `absolute` + `relative` * |gradient|.
+inline void expect_gradient(const Lanes& actual, const Tensor& expected, double absolute, double relative) {
+  EXPECT_TRUE(actual.end_intact());
+  const Tensor grad = from_lanes(actual, cpu::groups_of(expected.samples) * cpu::lanes, expected.shape);
+  for (std::size_t i = 0; i < grad.values.size(); ++i) {
+    const bool exists = i < expected.values.size();
+    const double wanted = exists ? expected.values[i] : 0.0;
+    ASSERT_NEAR(grad.values[i], wanted, exists ? absolute + relative * std::fabs(wanted) : 0.0)
+        << expected.samples << " samples, " << expected.shape.channels << " outputs, element " << i;
+  }
 }
 
 inline void expect_same_sums(const LeafResult& actual, const LeafResult& expected, double tolerance) {

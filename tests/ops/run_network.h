@@ -4,7 +4,6 @@
 #include <limits>
 #include <optional>
 #include <random>
-#include <utility>
 
 #include "ops/cpu/cpu_plan.h"
 #include "ops/lanes.h"

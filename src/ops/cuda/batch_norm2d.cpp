@@ -1,5 +1,3 @@
-#include <memory>
-
 #include "ops/cuda/kernels/batch_norm.h"
 #include "ops/cuda/kernels/batch_norm_training.h"
 #include "ops/cuda/op.h"
@@ -12,56 +10,35 @@ NormClamp clamp_of(const GraphNode::Epilogue& epilogue) {
   return epilogue.relu ? NormClamp{.low = 0.0F} : NormClamp{};
 }
 
-/// A batch norm with fixed parameters: a scale and a shift per channel, in prepared memory.
-struct FixedNorm {
-  NormTask task;  ///< without addresses
-  Type type;
-  int channels;  ///< without padding
-  float eps;
-  bool adds;
-  std::size_t shift = 0;  ///< offset in prepared memory, after the scales
-
-  float* scale_in(std::byte* prepared) const { return reinterpret_cast<float*>(prepared); }
-  float* shift_in(std::byte* prepared) const { return reinterpret_cast<float*>(prepared + shift); }
-};
-
-void prepare(const FixedNorm& norm, const OpMemory& memory) {
-  const auto& parameters = memory.parameters;
-  fold_norm(memory.stream, norm.channels, norm.eps,
-            {.weight = parameters[0],
-             .bias = parameters[1],
-             .running_mean = parameters[2],
-             .running_variance = parameters[3]},
-            norm.scale_in(memory.prepared), norm.shift_in(memory.prepared));
-}
-
-void evaluate(const FixedNorm& norm, const OpMemory& memory) {
-  NormTask task = norm.task;
-  task.scale = norm.scale_in(memory.prepared);
-  task.shift = norm.shift_in(memory.prepared);
-  task.input = memory.inputs[0];
-  task.residual = norm.adds ? memory.inputs[1] : nullptr;
-  task.output = memory.output;
-  normalize(memory.stream, norm.type, task);
-}
-
+/// Plans a batch norm with fixed parameters: a scale and a shift per channel, in prepared memory.
 Op plan_evaluation(const BatchNorm2d& options, const OpRequest& request) {
   const GraphNode& node = request.node;
-  FixedNorm norm{.task = {.pixels = pixels_of(request),
-                          .channels = padded_channels(node.shape.channels),
-                          .clamp = clamp_of(node.epilogue)},
-                 .type = request.type,
-                 .channels = node.shape.channels,
-                 .eps = static_cast<float>(options.eps),
-                 .adds = node.epilogue.add};
-  const std::size_t bytes = static_cast<std::size_t>(norm.task.channels) * sizeof(float);
+  const int channels = node.shape.channels;
+  const NormTask norm{
+      .pixels = pixels_of(request), .channels = padded_channels(channels), .clamp = clamp_of(node.epilogue)};
   ScratchLayout prepared;
-  prepared.add(bytes);
-  norm.shift = prepared.add(bytes);
+  prepared.add(static_cast<std::size_t>(norm.channels) * sizeof(float));
+  const std::size_t shift = prepared.add(static_cast<std::size_t>(norm.channels) * sizeof(float));
   Op op;
   op.prepared_bytes = prepared.bytes();
-  op.prepare = [norm](const OpMemory& memory) { prepare(norm, memory); };
-  op.forward = [norm](const OpMemory& memory) { evaluate(norm, memory); };
+  op.prepare = [channels, eps = static_cast<float>(options.eps), shift](const OpMemory& memory) {
+    const auto& parameters = memory.parameters;
+    fold_norm(memory.stream, channels, eps,
+              {.weight = parameters[0],
+               .bias = parameters[1],
+               .running_mean = parameters[2],
+               .running_variance = parameters[3]},
+              reinterpret_cast<float*>(memory.prepared), reinterpret_cast<float*>(memory.prepared + shift));
+  };
+  op.forward = [norm, shift, type = request.type, adds = node.epilogue.add](const OpMemory& memory) {
+    NormTask task = norm;
+    task.scale = reinterpret_cast<const float*>(memory.prepared);
+    task.shift = reinterpret_cast<const float*>(memory.prepared + shift);
+    task.input = memory.inputs[0];
+    task.residual = adds ? memory.inputs[1] : nullptr;
+    task.output = memory.output;
+    normalize(memory.stream, type, task);
+  };
   return op;
 }
 

@@ -36,10 +36,7 @@ Op plan(const Input& /*options*/, const OpRequest& /*request*/) { return {}; }
 
 CudaPlan::CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type,
                    Dnn& dnn)
-    : GraphWalk(without_flattening(graph, type), layout, options),
-      type_(type),
-      dnn_(&dnn),
-      written_from_(ends_of_parameters_before(graph_, layout)) {
+    : GraphWalk(without_flattening(graph, type), layout, options), type_(type), dnn_(&dnn) {
   compile_for(options.samples);
 }
 
@@ -204,11 +201,12 @@ void CudaPlan::backward(StreamHandle stream, const MicroBatch& batch, NodeRange 
 }
 
 std::vector<GradientPart> CudaPlan::parts() const {
+  const std::vector<std::size_t> final_from = ends_of_parameters_before(graph_, layout_);
   std::vector<GradientPart> parts;
   std::size_t end = graph_.nodes.size();
   for (std::size_t i = end; i-- > 2;) {
     if (!buckets_.ends[i]) continue;
-    parts.push_back({{i, end}, written_from_[i]});
+    parts.push_back({{i, end}, final_from[i]});
     end = i;
   }
   parts.push_back({{1, end}, 0});

@@ -86,7 +86,7 @@ class CudaPlan : public GraphWalk<CudaPlan> {
     pass.operations->nodes[node].backward(on_device(memory, pass, node));
   }
   static void run_loss(const CudaPass& pass, const LossTensors<void>& memory) {
-    pass.operations->loss.run({memory, pass.stream});
+    pass.operations->loss.run(pass.stream, memory);
   }
   static void clear(const CudaPass& pass, float* first, std::size_t elements);
   void add(const CudaPass& pass, std::size_t node, void* sum, const void* more) const;
@@ -100,8 +100,6 @@ class CudaPlan : public GraphWalk<CudaPlan> {
 
   Type type_;
   Dnn* dnn_;
-  /// Offset from which gradients in the arena are written after backward of each node and all later nodes.
-  std::vector<std::size_t> written_from_;
   std::map<int, Operations> operations_;
   std::vector<Join> joins_;  ///< by the node that owns the gradient
   GradientBuckets buckets_;  ///< stored behind the rest of the workspace

@@ -226,8 +226,7 @@ Norm<T> norm_of(const GroupNormLayer& layer, const OpMemory& memory) {
 }
 
 void forward(const GroupNormLayer& layer, const OpMemory& memory) {
-  with_stored(layer.type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(layer.type, [&]<class T>(T /*stored*/) {
     const Norm<T> norm = norm_of<T>(layer, memory);
     for_each_row(memory.stream, norm.samples * norm.groups, ComputeStatistics<T>{norm});
     for_each(memory.stream, layer.packs(), NormalizeGroups<T>{norm, packs_at<T>(memory.output)});
@@ -237,8 +236,7 @@ void forward(const GroupNormLayer& layer, const OpMemory& memory) {
 void backward(const GroupNormLayer& layer, const OpMemory& memory) {
   auto* const sums = reinterpret_cast<float*>(memory.scratch);
   auto* const means = reinterpret_cast<float*>(memory.scratch + layer.means);
-  with_stored(layer.type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(layer.type, [&]<class T>(T /*stored*/) {
     const Norm<T> norm = norm_of<T>(layer, memory);
     for_each_row(memory.stream, norm.samples * norm.packs, SumOverPixels<T>{norm, sums});
     for_each_row(memory.stream, norm.channels,

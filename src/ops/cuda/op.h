@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 
 #include "device/cuda/stream_handle.h"
@@ -45,15 +44,10 @@ struct Op {
   std::function<void(const OpMemory&)> backward;
 };
 
-/// The loss's view of device memory.
-struct LossMemory : LossTensors<void> {
-  StreamHandle stream = nullptr;
-};
-
-/// The loss planned for a GPU and exactly the planned number of samples.
+/// The loss planned for a GPU and exactly the planned number of samples. `run` enqueues it.
 struct Loss {
   std::size_t scratch_bytes = 0;
-  std::function<void(const LossMemory&)> run;
+  std::function<void(StreamHandle stream, const LossTensors<void>& tensors)> run;
 };
 
 using ScratchLayout = lockstep::ScratchLayout<std::byte, 256>;

@@ -23,18 +23,6 @@ namespace {
 
 using namespace cuda;
 
-Type type_of(DataType dtype) {
-  switch (dtype) {
-    case DataType::fp32:
-      return Type::fp32;
-    case DataType::tf32:
-      return Type::tf32;
-    case DataType::bf16:
-      return Type::bf16;
-  }
-  throw Error(Category::internal, "unknown data type");
-}
-
 /// Number of this rank on its host, whose GPUs the ranks take in turn.
 int local_rank(const World* world) { return world != nullptr ? world->local_rank() : 0; }
 
@@ -131,7 +119,7 @@ class CudaBackend final : public Backend {
     return std::make_unique<CudaCompiledGraph>(
         *device_, datasets_, other_threads(options_),
         options_.world != nullptr ? &watch_of(*options_.world) : nullptr, options.training, layout.elements,
-        std::make_unique<CudaPlan>(graph, layout, options, type_of(options_.execution.dtype), *dnn_));
+        std::make_unique<CudaPlan>(graph, layout, options, options_.execution.dtype, *dnn_));
   }
 
   std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) override {

@@ -4,7 +4,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <typeinfo>
 #include <utility>
 
 #include "fake_cuda/grid.h"

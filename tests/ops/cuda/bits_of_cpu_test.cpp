@@ -31,7 +31,7 @@ void expect_as_on_cpu(const OpCase& op_case, OpInputs values, Type type, const O
   const OpValues expected = cpu.values(op_case, samples);
   const OpValues actual = run_cuda_op(op_case, values, type, given.position, given.on_cuda);
   const std::string where = op_case.name + ", " + std::to_string(op_case.inputs[0].channels) + " channels, " +
-                            std::to_string(samples) + " samples, " + (type == Type::bf16 ? "bf16" : "fp32");
+                            std::to_string(samples) + " samples, " + name_of(type);
   expect_same(actual.output, expected.output, type, where + ", output");
   expect_same(actual.grad_inputs[0], expected.grad_inputs[0], type, where + ", gradient");
 }
@@ -39,9 +39,7 @@ void expect_as_on_cpu(const OpCase& op_case, OpInputs values, Type type, const O
 OpCase activation_of(Activation::Kind kind, Shape shape) {
   constexpr std::array names = {"Relu", "Relu6", "Silu", "Gelu"};
   const std::string name = names.at(static_cast<std::size_t>(kind));
-  OpCase op_case = simple_case(name + "Of" + std::to_string(shape.channels), Activation{kind}, {shape});
-  op_case.range = 9;
-  return op_case;
+  return activation_case(name + "Of" + std::to_string(shape.channels), kind, 9, shape);
 }
 
 constexpr std::array kinds = {Activation::Kind::relu, Activation::Kind::relu6, Activation::Kind::silu,

@@ -17,7 +17,7 @@ void expect_as_on_cpu(LossCase given, Type type) {
   given.logits = rounded(given.logits, type);
   const LossResults cpu = run_loss(given, cpu::best_level());
   const Tensor cpu_grad = from_lanes(cpu.grad, given.logits.samples, given.logits.shape);
-  const CudaLossResults cuda = run_cuda_loss(given, type);
+  const LossValues cuda = run_cuda_loss(given, type);
   const int classes = given.logits.shape.channels;
   EXPECT_EQ(cuda.result.correct, cpu.result.correct);
   EXPECT_EQ(cuda.result.correct5, cpu.result.correct5);
@@ -106,8 +106,8 @@ TEST(CrossEntropyOnCuda, CountsSamplesWithoutMissingOnes) {
 TEST(CrossEntropyOnCuda, TheGradientChangesNothingElse) {
   for (const int classes : {10, 100}) {
     const LossCase given = random_case(23, classes, 5.0);
-    const CudaLossResults with = run_cuda_loss(given, Type::fp32);
-    const CudaLossResults without = run_cuda_loss(given, Type::fp32, false);
+    const LossValues with = run_cuda_loss(given, Type::fp32);
+    const LossValues without = run_cuda_loss(given, Type::fp32, false);
     EXPECT_EQ(with.result.loss, without.result.loss);
     EXPECT_EQ(with.result.correct, without.result.correct);
     EXPECT_EQ(with.predictions, without.predictions);

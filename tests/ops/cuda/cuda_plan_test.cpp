@@ -126,11 +126,13 @@ struct NetworkCase {
 };
 void PrintTo(const NetworkCase& each, std::ostream* stream) { *stream << each.name; }
 
-class CudaNetworks : public ::testing::TestWithParam<NetworkCase> {};
+class CudaNetworks : public ::testing::TestWithParam<NetworkCase> {
+ protected:
+  const std::unique_ptr<Network> network = network_called(GetParam().name);
+  const std::vector<float> parameters = first_parameters(*network);
+};
 
 TEST_P(CudaNetworks, EqualTheCpu) {
-  const auto network = network_called(GetParam().name);
-  const std::vector<float> parameters = first_parameters(*network);
   const PlanOptions options{.samples = full, .label_smoothing = 0.1F};
   NetworkOnCuda cuda(*network, options, GetParam().type, {part, 1});
   for (const int samples : {full, part, 1, full}) {  // in the same memory
@@ -156,8 +158,6 @@ TEST_P(CudaNetworks, EqualTheCpu) {
 }
 
 TEST_P(CudaNetworks, GiveTheSameBitsAgain) {
-  const auto network = network_called(GetParam().name);
-  const std::vector<float> parameters = first_parameters(*network);
   const NetworkInputs inputs(*network, part, 3);
   NetworkOnCuda exact(*network, {.samples = part}, GetParam().type);
   NetworkOnCuda larger(*network, {.samples = full}, GetParam().type, {part});
@@ -170,8 +170,6 @@ TEST_P(CudaNetworks, GiveTheSameBitsAgain) {
 }
 
 TEST_P(CudaNetworks, EvaluateAsTheCpu) {
-  const auto network = network_called(GetParam().name);
-  const std::vector<float> parameters = first_parameters(*network);
   const PlanOptions options{.samples = full, .training = false};
   NetworkOnCuda cuda(*network, options, GetParam().type, {part});
   for (const int samples : {full, part}) {

@@ -8,14 +8,8 @@
 
 namespace lockstep::test {
 
-struct CudaLossResults {
-  LeafResult result;
-  std::vector<std::int32_t> predictions;
-  Tensor grad;
-};
-
 /// Runs the loss on the GPU, with or without its gradient.
-inline CudaLossResults run_cuda_loss(const LossCase& given, cuda::Type type, bool gradient = true) {
+inline LossValues run_cuda_loss(const LossCase& given, cuda::Type type, bool gradient = true) {
   const int samples = given.logits.samples;
   const cuda::Loss loss = cuda::plan_loss(given.logits.shape, samples,
                                           {.task = given.task, .label_smoothing = given.smoothing}, type);
@@ -26,8 +20,8 @@ inline CudaLossResults run_cuda_loss(const LossCase& given, cuda::Type type, boo
   const DeviceMemory predictions = on_device(std::vector<std::int32_t>(given.labels.size(), -7));
   const DeviceMemory result = on_device(std::vector{LeafResult{}});
   run_on_device([&](cuda::StreamHandle stream) {
-    cuda::LossMemory memory;
-    memory.stream = stream;
+    LossTensors<void> memory;
+    memory.samples = samples;
     memory.logits = logits.data();
     memory.gradient = gradient ? grad.data() : nullptr;
     memory.scratch = scratch.data();
@@ -37,7 +31,7 @@ inline CudaLossResults run_cuda_loss(const LossCase& given, cuda::Type type, boo
     memory.shares = shares.floats();
     memory.predictions = reinterpret_cast<std::int32_t*>(predictions.data());
     memory.result = reinterpret_cast<LeafResult*>(result.data());
-    loss.run(memory);
+    loss.run(stream, memory);
   });
   EXPECT_TRUE(grad.end_intact() && scratch.end_intact() && predictions.end_intact());
   EXPECT_TRUE(!gradient || grad.padding_is_zero());

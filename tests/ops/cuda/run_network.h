@@ -4,6 +4,7 @@
 
 #include "ops/cuda/cuda_plan.h"
 #include "ops/cuda/padded_tensor.h"
+#include "ops/reference.h"
 #include "ops/run_network.h"
 
 namespace lockstep::test {
@@ -88,16 +89,10 @@ class NetworkOnCuda final : public CompiledNetwork {
  private:
   /// Writes the plan's images, as the kernel that gathers them does.
   void load(const NetworkInputs& inputs) {
-    const Shape full = inputs.images.shape;
     const Shape shape = plan_.image_shape();
-    Tensor images(inputs.images.samples, {full.channels, shape.height, shape.width});
-    for (std::size_t i = 0; i < images.values.size(); ++i) {
-      const auto column = static_cast<int>(i % static_cast<std::size_t>(shape.width));
-      const auto line = static_cast<int>(i / static_cast<std::size_t>(shape.width));
-      const int plane = line / shape.height;
-      images.values[i] =
-          inputs.images.at(plane / full.channels, plane % full.channels, line % shape.height, column);
-    }
+    Tensor images(inputs.images.samples, {inputs.images.shape.channels, shape.height, shape.width});
+    for_each_index(images,
+                   [&](int n, int c, int h, int w) { images.at(n, c, h, w) = inputs.images.at(n, c, h, w); });
     const PaddedTensor padded(plan_.type(), images);
     copy_to(plan_.images(workspace_.data()), padded.bytes());
     const HostMicroBatch host(static_cast<std::size_t>(images.samples), inputs.mixes);

@@ -17,7 +17,7 @@ TEST(TargetLossOnCuda, EqualsTheCpu) {
             LossCase given = random_target_case(task, samples, outputs, 8.0, mixed);
             given.logits = rounded(given.logits, type);
             const LossResults cpu = run_loss(given, cpu::best_level());
-            const CudaLossResults cuda = run_cuda_loss(given, type);
+            const LossValues cuda = run_cuda_loss(given, type);
             expect_same_sums(cuda.result, cpu.result, 1e-13);
             expect_same(cuda.grad, from_lanes(cpu.grad, samples, given.logits.shape), type,
                         name_of(task) + " with " + std::to_string(outputs) + " outputs");

@@ -99,7 +99,7 @@ struct Counts {
 void try_engines(const cuda::CudnnTarget& target, const cuda::ConvProblem& problem, ConvDirection direction,
                  double tolerance, Counts& counts) {
   Values values = random_values_of(problem, direction);
-  const auto graph = conv_graph(target, problem, direction);
+  const auto graph = conv_graph(target, {problem, direction});
   const std::vector<std::byte> input = stored(values.input, problem.type),
                                weights = stored(values.weights, problem.type),
                                output = stored(values.output, problem.type);
@@ -113,18 +113,9 @@ void try_engines(const cuda::CudnnTarget& target, const cuda::ConvProblem& probl
     if (direction == ConvDirection::backward_data) result.store(input);
     const DeviceMemory x = on_device(input), w = on_device(weights), y = on_device(output);
     const DeviceMemory workspace(graph->workspace_bytes(i));
-    std::array<void*, 3> tensors{};
-    switch (direction) {
-      case ConvDirection::forward:
-        tensors = {x.data(), w.data(), result.data()};
-        break;
-      case ConvDirection::backward_data:
-        tensors = {y.data(), w.data(), result.data()};
-        break;
-      case ConvDirection::backward_weights:
-        tensors = {x.data(), y.data(), result.data()};
-        break;
-    }
+    const std::array<void*, 3> tensors{direction == ConvDirection::backward_data ? y.data() : x.data(),
+                                       direction == ConvDirection::backward_weights ? y.data() : w.data(),
+                                       result.data()};
     run_on_device([&](cuda::StreamHandle stream) { graph->run(i, stream, tensors, workspace.data()); });
     const double error = error_of(result.fetch(), expected, problem.type);
     if (error <= tolerance && result.end_intact() && workspace.end_intact()) continue;

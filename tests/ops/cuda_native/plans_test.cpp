@@ -23,6 +23,8 @@
 namespace lockstep::cuda {
 namespace {
 
+using enum ConvDirection;
+
 const std::filesystem::path h200 = std::filesystem::path(LOCKSTEP_TEST_DATA) / "ops/h200-deviceprop.json";
 
 struct Training {
@@ -41,41 +43,28 @@ constexpr Training trainings[] = {
     {"resnet50", {3, 224, 224}, 1000}, {"mobilenet-v2", {3, 224, 224}, 1000},
 };
 
-struct Operation {
-  ConvProblem problem;
-  ConvDirection direction;
-  bool bias = false, relu = false;
-
-  std::string name() const { return describe(problem, direction, bias, relu); }
-  std::unique_ptr<DnnOperation> plan(Dnn& dnn) const {
-    return direction == ConvDirection::forward         ? dnn.conv_forward(problem, bias, relu)
-           : direction == ConvDirection::backward_data ? dnn.conv_backward_data(problem)
-                                                       : dnn.conv_backward_weights(problem);
-  }
-};
-
-std::vector<Operation> operations_of(const Training& training, Type type) {
+std::vector<ConvTask> operations_of(const Training& training, Type type) {
   const auto network = make_model(training.model, training.input, training.classes);
   const Graph graph = without_flattening(build_graph(*network), type);
-  std::vector<Operation> operations;
+  std::vector<ConvTask> operations;
   for (const GraphNode& node : graph.nodes) {
     if (std::holds_alternative<Conv2d>(node.operation) || std::holds_alternative<Linear>(node.operation)) {
       const int input = node.inputs[0];
       const Shape shape = graph.nodes[static_cast<std::size_t>(input)].shape;
       const ConvProblem problem = conv_problem(node, shape, training.samples, type);
       const bool bias = node.parameters.size() == 2;
-      operations.push_back({problem, ConvDirection::forward, bias, node.epilogue.relu});
-      operations.push_back({problem, ConvDirection::backward_weights});
-      if (input != 0) operations.push_back({problem, ConvDirection::backward_data});  // else not needed
+      operations.push_back({problem, forward, bias, node.epilogue.relu});
+      operations.push_back({problem, backward_weights});
+      if (input != 0) operations.push_back({problem, backward_data});  // else not needed
     }
   }
   return operations;
 }
 
 /// Reason why an engine that was chosen is probably slow; empty: none.
-std::string_view reason_against(const Operation& operation, const DnnOperation& plan) {
-  const std::string engine = plan.description();
-  return reason_to_avoid(operation.problem, engine.substr(0, engine.find(',')), plan.workspace_bytes());
+std::string_view reason_against(const ConvTask& operation, const DnnOperation& plan) {
+  const std::string& engine = plan.description;
+  return reason_to_avoid(operation.problem, engine.substr(0, engine.find(',')), plan.workspace_bytes);
 }
 
 /// Plans each operation once, prints engine, workspace and notes, and fails where an engine that is probably
@@ -83,40 +72,39 @@ std::string_view reason_against(const Operation& operation, const DnnOperation& 
 class Planner {
  public:
   /// Whether there is a plan.
-  bool plan(const Operation& operation) {
-    const auto known = built_.find(operation.name());
+  bool plan(const ConvTask& operation) {
+    const auto known = built_.find(describe(operation));
     if (known != built_.end()) return known->second;
-    return built_[operation.name()] = make(operation);
+    return built_[describe(operation)] = make(operation);
   }
   const std::vector<std::string>& gaps() const { return gaps_; }
 
  private:
-  bool make(const Operation& operation) {
+  bool make(const ConvTask& operation) {
     try {
-      const auto plan = operation.plan(*dnn_);
-      judge(operation, *plan);
-      EXPECT_LE(plan->workspace_bytes(), cudnn_workspace_limit) << operation.name();
-      EXPECT_FALSE(plan->description().empty()) << operation.name();
+      const DnnOperation plan = dnn_->plan(operation);
+      judge(operation, plan);
+      EXPECT_LE(plan.workspace_bytes, cudnn_workspace_limit) << describe(operation);
+      EXPECT_FALSE(plan.description.empty()) << describe(operation);
       return true;
     } catch (const Error& error) {
-      gaps_.push_back(operation.name() + ": " + error.what());
+      gaps_.push_back(describe(operation) + ": " + error.what());
       return false;
     }
   }
 
-  void judge(const Operation& operation, const DnnOperation& plan) {
+  void judge(const ConvTask& operation, const DnnOperation& plan) {
     const std::string_view reason = reason_against(operation, plan);
-    fmt::print("  {}: {}, {} KB{}{}{}\n", operation.name(), plan.description(), plan.workspace_bytes() >> 10,
-               plan.notes().empty() ? "" : ", ", plan.notes(),
+    fmt::print("  {}: {}, {} KB{}{}{}\n", describe(operation), plan.description, plan.workspace_bytes >> 10,
+               plan.notes.empty() ? "" : ", ", plan.notes,
                reason.empty() ? "" : fmt::format(" (no other: {})", reason));
     if (reason.empty()) return;
-    const auto graph =
-        conv_graph(target_, operation.problem, operation.direction, operation.bias, operation.relu);
+    const auto graph = conv_graph(target_, operation);
     for (std::size_t i = 0; i < graph->engines().size(); ++i) {
       const std::string& other = graph->engines()[i].name;
       if (!graph->build(i)) continue;
       EXPECT_NE(reason_to_avoid(operation.problem, other, graph->workspace_bytes(i)), "")
-          << operation.name() << ": " << plan.description() << ", " << reason << "; but there is " << other;
+          << describe(operation) << ": " << plan.description << ", " << reason << "; but there is " << other;
     }
   }
 
@@ -130,8 +118,8 @@ void print_row(Planner& planner, const Training& training, Type type) {
   int built = 0;
   std::set<std::string> distinct;
   const auto operations = operations_of(training, type);
-  for (const Operation& operation : operations) {
-    distinct.insert(operation.name());
+  for (const ConvTask& operation : operations) {
+    distinct.insert(describe(operation));
     if (planner.plan(operation)) ++built;
   }
   fmt::print("{:14} {:7} {:5} {:11} {:9} {:6}\n", training.model, training.samples, name_of(type),
@@ -168,8 +156,8 @@ class PlanCache : public testing::Test {
  protected:
   std::string engine() const {
     return make_cudnn({.plan_cache = path, .device_properties = h200})
-        ->conv_backward_weights(small)
-        ->description();
+        ->plan({small, backward_weights})
+        .description;
   }
   nlohmann::json document() const { return nlohmann::json::parse(std::ifstream(path)); }
   /// Replaces the engine of the only problem of the only GPU.
@@ -200,16 +188,16 @@ TEST_F(PlanCache, OfTheRankThatWritesCountsOnHostsThatDoNotSeeIt) {
   engine();
   store("eng0");
   const auto writer = make_cudnn({.plan_cache = path, .device_properties = h200});
-  writer->conv_backward_weights(small);
+  writer->plan({small, backward_weights});
   const auto reader = make_cudnn(
       {.plan_cache = folder.path() / "absent.json", .write_plan_cache = false, .device_properties = h200});
   reader->use_engines(writer->engines());
-  EXPECT_EQ(reader->conv_backward_weights(small)->description(), "eng0");
+  EXPECT_EQ(reader->plan({small, backward_weights}).description, "eng0");
 }
 
 TEST_F(PlanCache, OfAnotherRankIsNotWritten) {
   make_cudnn({.plan_cache = path, .write_plan_cache = false, .device_properties = h200})
-      ->conv_backward_weights(small);
+      ->plan({small, backward_weights});
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
@@ -220,25 +208,26 @@ TEST(CudaPlans, OfFp32AreNotThoseOfTf32) {
   ConvProblem tf32 = small;
   fp32.type = Type::fp32;
   tf32.type = Type::tf32;
-  EXPECT_NE(dnn->conv_forward(fp32, true, true)->description(),
-            dnn->conv_forward(tf32, true, true)->description());
-  EXPECT_NE(dnn->conv_backward_data(fp32)->description(), dnn->conv_backward_data(tf32)->description());
-  EXPECT_NE(dnn->conv_backward_weights(fp32)->description(), dnn->conv_backward_weights(tf32)->description());
+  for (const ConvDirection direction : {forward, backward_data, backward_weights}) {
+    const bool bias_and_relu = direction == forward;
+    EXPECT_NE(dnn->plan({fp32, direction, bias_and_relu, bias_and_relu}).description,
+              dnn->plan({tf32, direction, bias_and_relu, bias_and_relu}).description);
+  }
 }
 
 TEST(CudaPlans, OfACroppedInputClearTheGradientOfWhatIsNotRead) {
   const auto dnn = make_cudnn({.device_properties = h200});
-  EXPECT_EQ(dnn->conv_backward_data(small)->description().find("cleared"), std::string::npos);
+  EXPECT_EQ(dnn->plan({small, backward_data}).description.find("cleared"), std::string::npos);
   ConvProblem cropped = small;
   cropped.out_height = 6;
-  EXPECT_NE(dnn->conv_backward_data(cropped)->description().find("cleared"), std::string::npos);
-  EXPECT_NO_THROW(dnn->conv_forward(cropped, true, true));
-  EXPECT_NO_THROW(dnn->conv_backward_weights(cropped));
+  EXPECT_NE(dnn->plan({cropped, backward_data}).description.find("cleared"), std::string::npos);
+  EXPECT_NO_THROW(dnn->plan({cropped, forward, true, true}));
+  EXPECT_NO_THROW(dnn->plan({cropped, backward_weights}));
 }
 
 TEST(CudaPlans, OfAGpuThatIsNotHereCannotRun) {
-  const auto plan = make_cudnn({.device_properties = h200})->conv_forward(small, false, false);
-  EXPECT_THROW(plan->run(nullptr, {}, nullptr), Error);
+  const auto plan = make_cudnn({.device_properties = h200})->plan({small, forward});
+  EXPECT_THROW(plan.run(nullptr, {}, nullptr), Error);
 }
 
 TEST(CudaPlans, NameTheDescriptionThatIsDamaged) {

@@ -7,7 +7,8 @@ __global__ void on_the_stack(const int* index, float* values) {
   for (int i = 0; i < 1024; ++i) values[i] = own[index[i] & 1023];
 }
 
-// finds: spilling[^;]*: spills [0-9]+ and loads [0-9]+ bytes
+// finds: spilling[^;]*: [0-9]+ bytes of spill stores
+// finds: spilling[^;]*: [0-9]+ bytes of spill loads
 __global__ __launch_bounds__(1024, 2) void spilling(float* values) {
   float own[96];
 #pragma unroll

@@ -21,9 +21,9 @@ struct ConvolutionLayer {
   bool bias = false;
   bool sums_bias = false;  ///< whether the gradient of the bias is computed; else it is zero
   bool relu = false;
-  std::unique_ptr<DnnOperation> forward;
-  std::unique_ptr<DnnOperation> backward_data;  ///< null: the input's gradient is not needed
-  std::unique_ptr<DnnOperation> backward_weights;
+  DnnOperation forward;
+  DnnOperation backward_data;  ///< not compiled if the input's gradient is not needed
+  DnnOperation backward_weights;
 
   // Offsets in prepared memory, after the weights.
   std::size_t bias_offset = 0;
@@ -71,9 +71,9 @@ void forward(const ConvolutionLayer& conv, const OpMemory& memory) {
   void* const weights = weights_of(conv, memory);
   void* const library = memory.scratch + conv.library;
   if (conv.bias) {
-    conv.forward->run(memory.stream, std::array{input, weights, bias_of(conv, memory), output}, library);
+    conv.forward.run(memory.stream, std::array{input, weights, bias_of(conv, memory), output}, library);
   } else {
-    conv.forward->run(memory.stream, std::array{input, weights, output}, library);
+    conv.forward.run(memory.stream, std::array{input, weights, output}, library);
   }
   if (conv.pools()) average_pool(memory.stream, conv.pool, output, memory.output);
 }
@@ -104,13 +104,13 @@ void backward(const ConvolutionLayer& conv, const OpMemory& memory) {
   void* const grad = undo_epilogue(conv, memory);
   void* const library = memory.scratch + conv.library;
   if (memory.grad_inputs[0] != nullptr) {
-    conv.backward_data->run(memory.stream, std::array{grad, weights_of(conv, memory), memory.grad_inputs[0]},
-                            library);
+    conv.backward_data.run(memory.stream, std::array{grad, weights_of(conv, memory), memory.grad_inputs[0]},
+                           library);
   }
   void* const grad_weights =
       conv.in_arena ? static_cast<void*>(memory.grad_parameters[0]) : memory.left + conv.grad_weights;
-  conv.backward_weights->run(memory.stream, std::array{writable(memory.inputs[0]), grad, grad_weights},
-                             library);
+  conv.backward_weights.run(memory.stream, std::array{writable(memory.inputs[0]), grad, grad_weights},
+                            library);
   if (!conv.in_arena) {
     memory.finish->add(Unpadding{conv.forms, grad_weights, memory.grad_parameters[0]});
   }
@@ -150,17 +150,18 @@ ConvolutionLayer layer_of(const OpRequest& request, int groups, bool bias) {
   return conv;
 }
 
-/// Compiles the library's operations; returns the bytes of its workspace.
+/// Compiles the operations; returns the bytes of their workspace.
 std::size_t compile(const OpRequest& request, ConvolutionLayer& conv) {
-  Dnn& dnn = is_depthwise(conv.problem) ? depthwise_convolutions() : request.dnn;
-  conv.forward = dnn.conv_forward(conv.problem, conv.bias, conv.relu);
-  std::size_t bytes = conv.forward->workspace_bytes();
-  if (!request.training) return bytes;
-  conv.backward_weights = dnn.conv_backward_weights(conv.problem);
-  bytes = std::max(bytes, conv.backward_weights->workspace_bytes());
-  if (!request.input_gradient) return bytes;
-  conv.backward_data = dnn.conv_backward_data(conv.problem);
-  return std::max(bytes, conv.backward_data->workspace_bytes());
+  const auto plan = [&](const ConvTask& task) {
+    return is_depthwise(task.problem) ? plan_depthwise(task) : request.dnn.plan(task);
+  };
+  conv.forward = plan({conv.problem, ConvDirection::forward, conv.bias, conv.relu});
+  if (request.training) {
+    conv.backward_weights = plan({conv.problem, ConvDirection::backward_weights});
+    if (request.input_gradient) conv.backward_data = plan({conv.problem, ConvDirection::backward_data});
+  }
+  return std::max({conv.forward.workspace_bytes, conv.backward_weights.workspace_bytes,
+                   conv.backward_data.workspace_bytes});
 }
 
 void lay_out(const OpRequest& request, std::size_t library_bytes, ConvolutionLayer& conv, Op& op) {

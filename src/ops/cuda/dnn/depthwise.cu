@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <utility>
 
 #include "device/cuda/native/launch.h"
@@ -352,23 +351,6 @@ WeightSums<T, Conv> weight_sums(const ConvProblem& problem, const Conv& conv, co
 
 std::size_t chunks_of(std::size_t strips) { return (strips + weight_chunk - 1) / weight_chunk; }
 
-class DepthwiseOperation final : public DnnOperation {
- public:
-  using Run = std::function<void(StreamHandle stream, std::span<void* const> tensors, void* workspace)>;
-  DepthwiseOperation(std::size_t workspace_bytes, Run run)
-      : workspace_bytes_(workspace_bytes), run_(std::move(run)) {}
-
-  std::size_t workspace_bytes() const override { return workspace_bytes_; }
-  void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
-    run_(stream, tensors, workspace);
-  }
-  std::string description() const override { return "depthwise kernel"; }
-
- private:
-  std::size_t workspace_bytes_;
-  Run run_;
-};
-
 void run_forward(StreamHandle stream, const ConvProblem& problem, std::span<void* const> tensors, bool bias,
                  bool relu, void* workspace) {
   with_kernel(problem, [&]<class Conv, class T>(const Conv& conv, T /*stored*/) {
@@ -386,22 +368,21 @@ void run_forward(StreamHandle stream, const ConvProblem& problem, std::span<void
 void run_backward_data(StreamHandle stream, const ConvProblem& problem, std::span<void* const> tensors,
                        void* workspace) {
   const bool opposite = problem.stride == 1;
-  with_kernel(opposite ? opposite_of(problem) : problem, [&]<class Conv, class T>(const Conv& conv,
-                                                                                  T /*stored*/) {
+  const ConvProblem computed = opposite ? opposite_of(problem) : problem;
+  with_kernel(computed, [&]<class Conv, class T>(const Conv& conv, T /*stored*/) {
     const auto* const grad_output = packs_at<T>(tensors[0]);
     auto* const grad_input = packs_at<T>(tensors[2]);
     const Pack<float>* const weights = arrange_weights<T>(stream, problem, tensors[1], opposite, workspace);
     if (opposite) {
-      run(stream, problem.samples,
-          DepthwiseForward<T, Conv>{.conv = conv,
-                                    .input = grad_output,
-                                    .weights = weights,
-                                    .bias = nullptr,
-                                    .relu = false,
-                                    .output = grad_input});
+      return run(stream, problem.samples,
+                 DepthwiseForward<T, Conv>{.conv = conv,
+                                           .input = grad_output,
+                                           .weights = weights,
+                                           .bias = nullptr,
+                                           .relu = false,
+                                           .output = grad_input});
     }
     if constexpr (!Conv::has_stride_1) {
-      if (opposite) return;
       for_each(stream, conv.input.count(problem.samples),
                DepthwiseBackwardData<T, Conv>{conv, grad_output, weights, grad_input});
     }
@@ -420,37 +401,27 @@ void run_backward_weights(StreamHandle stream, const ConvProblem& problem, std::
   });
 }
 
-class DepthwiseConvolutions final : public Dnn {
- public:
-  std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
-    return operation(weight_count(problem),
-                     [problem, bias, relu](StreamHandle stream, const auto& tensors, void* workspace) {
-                       run_forward(stream, problem, tensors, bias, relu, workspace);
-                     });
+void run_depthwise(StreamHandle stream, const ConvTask& task, std::span<void* const> tensors,
+                   void* workspace) {
+  switch (task.direction) {
+    case ConvDirection::forward:
+      return run_forward(stream, task.problem, tensors, task.bias, task.relu, workspace);
+    case ConvDirection::backward_data:
+      return run_backward_data(stream, task.problem, tensors, workspace);
+    case ConvDirection::backward_weights:
+      return run_backward_weights(stream, task.problem, tensors, workspace);
   }
-  std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
-    return operation(weight_count(problem),
-                     [problem](StreamHandle stream, const auto& tensors, void* workspace) {
-                       run_backward_data(stream, problem, tensors, workspace);
-                     });
-  }
-  std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {
-    const std::size_t pixels = static_cast<std::size_t>(problem.samples) *
-                               static_cast<std::size_t>(problem.out_height) *
-                               static_cast<std::size_t>(problem.out_width);
-    // Enough for strips of one column.
-    return operation(chunks_of(pixels) * weight_count(problem),
-                     [problem](StreamHandle stream, const auto& tensors, void* workspace) {
-                       run_backward_weights(stream, problem, tensors, workspace);
-                     });
-  }
+}
 
- private:
-  /// `workspace`: number of floats.
-  static std::unique_ptr<DnnOperation> operation(std::size_t workspace, DepthwiseOperation::Run run) {
-    return std::make_unique<DepthwiseOperation>(workspace * sizeof(float), std::move(run));
-  }
-};
+/// Number of floats.
+std::size_t workspace_of(const ConvTask& task) {
+  const ConvProblem& problem = task.problem;
+  if (task.direction != ConvDirection::backward_weights) return weight_count(problem);
+  const std::size_t pixels = static_cast<std::size_t>(problem.samples) *
+                             static_cast<std::size_t>(problem.out_height) *
+                             static_cast<std::size_t>(problem.out_width);
+  return chunks_of(pixels) * weight_count(problem);  // enough for strips of one column
+}
 
 }  // namespace
 
@@ -459,9 +430,12 @@ bool is_depthwise(const ConvProblem& problem) {
          problem.groups == problem.out_channels;
 }
 
-Dnn& depthwise_convolutions() {
-  static DepthwiseConvolutions convolutions;
-  return convolutions;
+DnnOperation plan_depthwise(const ConvTask& task) {
+  return {.description = "depthwise kernel",
+          .workspace_bytes = workspace_of(task) * sizeof(float),
+          .run = [task](StreamHandle stream, std::span<void* const> tensors, void* workspace) {
+            run_depthwise(stream, task, tensors, workspace);
+          }};
 }
 
 }  // namespace lockstep::cuda

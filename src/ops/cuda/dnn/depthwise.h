@@ -7,8 +7,8 @@ namespace lockstep::cuda {
 /// Whether each channel is convolved with one kernel of its own.
 bool is_depthwise(const ConvProblem& problem);
 
-/// Returns our own kernels for problems that are depthwise; those of cuDNN are much slower. Products and sums
-/// are floats with every type, so tf32 is as exact as fp32.
-Dnn& depthwise_convolutions();
+/// Plans our own kernels for a problem that is depthwise, as Dnn::plan does; those of cuDNN are much slower.
+/// Products and sums are floats with every type, so tf32 is as exact as fp32.
+DnnOperation plan_depthwise(const ConvTask& task);
 
 }  // namespace lockstep::cuda

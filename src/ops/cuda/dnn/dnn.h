@@ -1,22 +1,17 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <functional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "device/cuda/stream_handle.h"
+#include "lockstep/execution.h"
 
 namespace lockstep::cuda {
 
 /// Storage type of activations, their gradients and convolution weights, and precision of convolutions.
-/// Parameters, statistics, gradients of parameters and sums are always float.
-enum class Type {
-  fp32,  ///< float, multiplied in float
-  tf32,  ///< float, multiplied in TensorFloat-32
-  bf16,  ///< Bfloat16, summed in float
-};
+using Type = DataType;
 constexpr std::size_t bytes_of(Type type) { return type == Type::bf16 ? 2 : 4; }
 
 /// The number of stored channels is a multiple of this; padding channels hold zeros.
@@ -47,35 +42,42 @@ struct ConvProblem {
   bool operator==(const ConvProblem&) const = default;
 };
 
-/// A compiled convolution. Immutable; streams can use it at the same time, with a workspace each. Gives the
-/// same bits in every run on one type of GPU.
-class DnnOperation {
- public:
-  virtual ~DnnOperation() = default;
-  virtual std::size_t workspace_bytes() const = 0;
-  /// Enqueues the operation. `tensors`: device addresses, aligned to 16 bytes, in the order that the function
-  /// of Dnn documents. `workspace`: workspace_bytes() bytes, aligned to 256.
-  virtual void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const = 0;
-  /// The library's name of the engine, for the record of a run.
-  virtual std::string description() const = 0;
-  /// The library's remarks on how the engine computes; empty: none.
-  virtual std::string notes() const { return {}; }
+enum class ConvDirection { forward, backward_data, backward_weights };
+inline Names choices_of(ConvDirection) { return {"forward", "backward data", "backward weights"}; }
+
+/// A convolution in one direction.
+struct ConvTask {
+  ConvProblem problem;
+  ConvDirection direction = ConvDirection::forward;
+  // Forward only.
+  bool bias = false;
+  bool relu = false;  ///< max(0, .)
+};
+
+/// A compiled convolution. Streams can use it at the same time, with a workspace each. Gives the same bits in
+/// every run on one type of GPU.
+struct DnnOperation {
+  std::string description;  ///< the library's name of the engine
+  std::string notes = {};   ///< the library's remarks on how the engine computes; empty: none
+  std::size_t workspace_bytes = 0;
+  /// Enqueues the operation. `tensors`: device addresses, aligned to 16 bytes, in the order that Dnn
+  /// documents. `workspace`: workspace_bytes, aligned to 256.
+  std::function<void(StreamHandle stream, std::span<void* const> tensors, void* workspace)> run = {};
 };
 
 /// Converts an address for DnnOperation::run, which takes pointers to non-const memory only.
 inline void* writable(const void* data) { return const_cast<void*>(data); }
 
-/// Convolutions of a library: cuDNN, or plain loops on the host in tests. Functions throw
-/// Error(resource) naming the problem if the library has no deterministic engine.
+/// Convolutions of a library: cuDNN, or plain loops on the host in tests.
 class Dnn {
  public:
   virtual ~Dnn() = default;
-  /// tensors: input, weight, [bias,] output. bias: [out channel], of the activations' type. relu: max(0, .).
-  virtual std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) = 0;
-  /// tensors: grad_output, weight, grad_input (written).
-  virtual std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) = 0;
-  /// tensors: input, grad_output, grad_weight (written, of the activations' type).
-  virtual std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) = 0;
+  /// Compiles a convolution. Throws Error(resource) naming the problem if the library has no deterministic
+  /// engine. Tensors, of which the last one is written:
+  ///   forward           input, weight, [bias,] output; bias: [out channel], of the activations' type
+  ///   backward_data     grad_output, weight, grad_input
+  ///   backward_weights  input, grad_output, grad_weight, of the activations' type
+  virtual DnnOperation plan(const ConvTask& task) = 0;
   /// Engines chosen so far, as the text of a PlanFile. Empty: none.
   virtual std::string engines() const { return {}; }
   /// Uses the engines of another rank, the text of its engines(), for the problems in it.

@@ -40,30 +40,6 @@ ConvExtent columns_of(const ConvProblem& problem) {
   return extent(problem, problem.in_width, problem.out_width);
 }
 
-std::string name_of(Type type) {
-  switch (type) {
-    case Type::fp32:
-      return "fp32";
-    case Type::tf32:
-      return "tf32";
-    case Type::bf16:
-      return "bf16";
-  }
-  return "?";
-}
-
-std::string name_of(ConvDirection direction) {
-  switch (direction) {
-    case ConvDirection::forward:
-      return "forward";
-    case ConvDirection::backward_data:
-      return "backward data";
-    case ConvDirection::backward_weights:
-      return "backward weights";
-  }
-  return "?";
-}
-
 std::string describe(const ConvProblem& p) {
   std::string text =
       fmt::format("{} {}x{}x{}x{} -> {}x{}x{}, kernel {}", name_of(p.type), p.samples, p.in_height,
@@ -75,9 +51,9 @@ std::string describe(const ConvProblem& p) {
   return text;
 }
 
-std::string describe(const ConvProblem& problem, ConvDirection direction, bool bias, bool relu) {
-  return fmt::format("convolution {}{}{}: {}", name_of(direction), bias ? " + bias" : "",
-                     relu ? " + relu" : "", describe(problem));
+std::string describe(const ConvTask& task) {
+  return fmt::format("convolution {}{}{}: {}", name_of(task.direction), task.bias ? " + bias" : "",
+                     task.relu ? " + relu" : "", describe(task.problem));
 }
 
 bool is_wrong(const ConvProblem& problem, ConvDirection direction, std::string_view engine, bool fft) {

@@ -32,12 +32,8 @@ ConvExtent columns_of(const ConvProblem& problem);
 /// rows, columns, channels).
 std::string describe(const ConvProblem& problem);
 
-enum class ConvDirection { forward, backward_data, backward_weights };
-
-/// Unique description of an operation of Dnn on a problem: "convolution forward + bias: " and the above. Bias
-/// and ReLU: forward only.
-std::string describe(const ConvProblem& problem, ConvDirection direction, bool bias = false,
-                     bool relu = false);
+/// Unique description of an operation of Dnn: "convolution forward + bias: " and the above.
+std::string describe(const ConvTask& task);
 
 /// Whether an engine of cuDNN gives wrong results for a problem, by its name ("eng41_k2=4") and whether it
 /// computes by FFT. Source: all engines of cuDNN 9.19 on an H200 beside the definition of a convolution
@@ -48,8 +44,5 @@ bool is_wrong(const ConvProblem& problem, ConvDirection direction, std::string_v
 /// empty: none.
 std::string_view reason_to_avoid(const ConvProblem& problem, std::string_view engine,
                                  std::size_t workspace_bytes);
-
-std::string name_of(Type type);
-std::string name_of(ConvDirection direction);
 
 }  // namespace lockstep::cuda

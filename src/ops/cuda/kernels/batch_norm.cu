@@ -51,8 +51,8 @@ void fold_norm(StreamHandle stream, int channels, float eps, const NormParameter
 
 void normalize(StreamHandle stream, Type type, const NormTask& task) {
   const auto packs = static_cast<Index>(task.channels / channel_unit);
-  with_stored(type, [&](auto stored) {
-    for_each(stream, task.pixels * packs, Normalize<decltype(stored)>{packs, task});
+  with_stored(type, [&]<class T>(T /*stored*/) {
+    for_each(stream, task.pixels * packs, Normalize<T>{packs, task});
   });
 }
 

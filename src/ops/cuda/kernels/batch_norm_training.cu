@@ -439,8 +439,7 @@ std::size_t NormTraining::scratch_bytes() const {
 void batch_norm_forward(StreamHandle stream, const NormForward& norm) {
   const Tiles tiles = tiles_of(norm);
   auto* const chunks = reinterpret_cast<ChunkPair*>(norm.scratch);
-  with_stored(norm.type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(norm.type, [&]<class T>(T /*stored*/) {
     const Pack<T>* const input = packs_at<T>(norm.input);
     for_each_row(stream, tiles.rows(), MeasureChunks<T>{tiles, input, chunks});
     for_each_row(
@@ -453,8 +452,7 @@ void batch_norm_forward(StreamHandle stream, const NormForward& norm) {
 void batch_norm_backward(StreamHandle stream, const NormBackward& norm) {
   const Tiles tiles = tiles_of(norm);
   auto* const chunks = reinterpret_cast<ChunkPair*>(norm.scratch);
-  with_stored(norm.type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(norm.type, [&]<class T>(T /*stored*/) {
     const GradientSource<T> source{
         packs_at<T>(norm.input),  packs_at<T>(norm.grad_output), packs_at<T>(norm.more_grad_output),
         packs_at<T>(norm.output), norm.clamp.clamps(),           norm.clamp};

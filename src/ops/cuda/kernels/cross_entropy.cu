@@ -88,7 +88,7 @@ struct Loss {
       const float e = exponential<Arithmetic>(logit(sample, c) - softmax.largest);
       grad = e / softmax.sum - target.of_class(c);
     }
-    static_cast<T*>(task.grad)[sample * channels + static_cast<std::size_t>(c)] = from_float<T>(grad);
+    static_cast<T*>(task.gradient)[sample * channels + static_cast<std::size_t>(c)] = from_float<T>(grad);
   }
 
   /// Sum over the classes of target * (largest logit - logit).
@@ -142,7 +142,7 @@ struct WholeSamples {
     ClassSums sums;
     for (int c = 0; c < loss.task.classes; ++c) sums += loss.sums_of_class(sample, c, softmax.largest);
     softmax.sum = sums.exponentials;
-    if (loss.task.grad != nullptr) {
+    if (loss.task.gradient != nullptr) {
       const Target target = loss.target(sample);
       const auto channels = static_cast<int>(loss.channels);
       for (int c = 0; c < channels; ++c) loss.write_gradient(sample, c, softmax, target);
@@ -245,7 +245,7 @@ void run(StreamHandle stream, const CrossEntropyTask& task) {
   auto* softmax = reinterpret_cast<Softmax*>(totals + samples);
   for_each_row(stream, samples, FindLargest<T>{loss, softmax});
   for_each_row(stream, samples, SumClasses<T>{loss, softmax, totals});
-  if (task.grad != nullptr) for_each(stream, samples * loss.channels, WriteGradients<T>{loss, softmax});
+  if (task.gradient != nullptr) for_each(stream, samples * loss.channels, WriteGradients<T>{loss, softmax});
   for_each_row(stream, 1, SumSamples<T>{loss, totals});
 }
 
@@ -258,7 +258,7 @@ std::size_t cross_entropy_scratch(int samples, int classes) {
 }
 
 void cross_entropy(StreamHandle stream, const CrossEntropyTask& task) {
-  with_stored(task.type, [&](auto stored) { run<decltype(stored)>(stream, task); });
+  with_stored(task.type, [&]<class T>(T /*stored*/) { run<T>(stream, task); });
 }
 
 }  // namespace lockstep::cuda

@@ -78,8 +78,7 @@ std::size_t dropout_mask_bytes(const DropoutTask& task) { return packs_in(task);
 
 void dropout_forward(StreamHandle stream, const DropoutTask& task, const RandomKey* random,
                      const std::uint64_t* ids, const void* input, void* output, std::uint8_t* masks) {
-  with_stored(task.type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(task.type, [&]<class T>(T /*stored*/) {
     for_each(stream, packs_in(task),
              Forward<T>{task.rule, static_cast<unsigned>(task.channels), static_cast<unsigned>(task.pixels),
                         random, ids, packs_at<T>(input), packs_at<T>(output), masks});
@@ -88,8 +87,7 @@ void dropout_forward(StreamHandle stream, const DropoutTask& task, const RandomK
 
 void dropout_backward(StreamHandle stream, const DropoutTask& task, const std::uint8_t* masks,
                       const void* grad_output, void* grad_input) {
-  with_stored(task.type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(task.type, [&]<class T>(T /*stored*/) {
     for_each(stream, packs_in(task),
              Backward<T>{task.rule.scale, masks, packs_at<T>(grad_output), packs_at<T>(grad_input)});
   });

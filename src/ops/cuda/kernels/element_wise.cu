@@ -96,22 +96,19 @@ void with_function(Activation::Kind kind, const Run& run) {
 }  // namespace
 
 void add(StreamHandle stream, Type type, std::size_t packs, const void* a, const void* b, void* sum) {
-  with_stored(type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(type, [&]<class T>(T /*stored*/) {
     for_each(stream, packs, Sum<T>{packs_at<T>(a), packs_at<T>(b), packs_at<T>(sum)});
   });
 }
 
 void copy(StreamHandle stream, Type type, std::size_t packs, const void* from, void* to) {
-  with_stored(type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(type, [&]<class T>(T /*stored*/) {
     for_each(stream, packs, Copy<T>{packs_at<T>(from), packs_at<T>(to)});
   });
 }
 
 void undo_relu(StreamHandle stream, const ReluGradient& task) {
-  with_stored(task.tensor.type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(task.tensor.type, [&]<class T>(T /*stored*/) {
     run_and_sum(stream, task.tensor,
                 UndoRelu<T>{packs_at<T>(task.output), packs_at<T>(task.grad_output),
                             packs_at<T>(task.more_grad_output), packs_at<T>(task.grad_input)},
@@ -121,22 +118,20 @@ void undo_relu(StreamHandle stream, const ReluGradient& task) {
 
 void activate(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs, const void* input,
               void* output) {
-  with_stored(type, [&](auto stored) {
-    using T = decltype(stored);
-    with_function(kind, [&](auto function) {
-      for_each(stream, packs, Activate<decltype(function), T>{packs_at<T>(input), packs_at<T>(output)});
+  with_stored(type, [&]<class T>(T /*stored*/) {
+    with_function(kind, [&]<class Function>(Function /*function*/) {
+      for_each(stream, packs, Activate<Function, T>{packs_at<T>(input), packs_at<T>(output)});
     });
   });
 }
 
 void activate_backward(StreamHandle stream, Type type, Activation::Kind kind, std::size_t packs,
                        const void* input_or_output, const void* grad_output, void* grad_input) {
-  with_stored(type, [&](auto stored) {
-    using T = decltype(stored);
-    with_function(kind, [&](auto function) {
+  with_stored(type, [&]<class T>(T /*stored*/) {
+    with_function(kind, [&]<class Function>(Function /*function*/) {
       for_each(stream, packs,
-               ActivateBackward<decltype(function), T>{packs_at<T>(input_or_output), packs_at<T>(grad_output),
-                                                       packs_at<T>(grad_input)});
+               ActivateBackward<Function, T>{packs_at<T>(input_or_output), packs_at<T>(grad_output),
+                                             packs_at<T>(grad_input)});
     });
   });
 }

@@ -32,7 +32,7 @@ struct ApplyEpilogue {
 void run_epilogue(StreamHandle stream, const LateEpilogue& epilogue) {
   const std::size_t count = epilogue.pixels * epilogue.channels;
   with_stored(epilogue.type,
-              [&](auto stored) { for_each(stream, count, ApplyEpilogue<decltype(stored)>(epilogue)); });
+              [&]<class T>(T /*stored*/) { for_each(stream, count, ApplyEpilogue<T>(epilogue)); });
 }
 
 }  // namespace lockstep::cuda

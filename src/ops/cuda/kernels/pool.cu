@@ -173,9 +173,7 @@ std::size_t max_pool_places_bytes(const PoolTask& task) {
 
 void max_pool_forward(StreamHandle stream, const PoolTask& task, const void* input, void* output,
                       void* places) {
-  with_places(task, [&](auto stored, auto place) {
-    using T = decltype(stored);
-    using Place = decltype(place);
+  with_places(task, [&]<class T, class Place>(T /*stored*/, Place /*place*/) {
     for_each(
         stream, packs_of_outputs(task),
         MaxForward<T, Place>{Pool(task), packs_at<T>(input), packs_at<T>(output), packs_at<Place>(places)});
@@ -184,9 +182,7 @@ void max_pool_forward(StreamHandle stream, const PoolTask& task, const void* inp
 
 void max_pool_backward(StreamHandle stream, const PoolTask& task, const void* places, const void* grad_output,
                        void* grad_input) {
-  with_places(task, [&](auto stored, auto place) {
-    using T = decltype(stored);
-    using Place = decltype(place);
+  with_places(task, [&]<class T, class Place>(T /*stored*/, Place /*place*/) {
     for_each(stream, packs_of_inputs(task),
              MaxBackward<T, Place>{Pool(task), packs_at<Place>(places), packs_at<T>(grad_output),
                                    packs_at<T>(grad_input)});
@@ -194,16 +190,14 @@ void max_pool_backward(StreamHandle stream, const PoolTask& task, const void* pl
 }
 
 void avg_pool_forward(StreamHandle stream, const PoolTask& task, const void* input, void* output) {
-  with_stored(task.type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(task.type, [&]<class T>(T /*stored*/) {
     for_each(stream, packs_of_outputs(task),
              AvgForward<T>{Pool(task), packs_at<T>(input), packs_at<T>(output)});
   });
 }
 
 void avg_pool_backward(StreamHandle stream, const PoolTask& task, const void* grad_output, void* grad_input) {
-  with_stored(task.type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(task.type, [&]<class T>(T /*stored*/) {
     for_each(stream, packs_of_inputs(task),
              AvgBackward<T>{Pool(task), packs_at<T>(grad_output), packs_at<T>(grad_input)});
   });

@@ -104,10 +104,9 @@ struct UndoAveragePool {
 
 void average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* input, void* output) {
   const PoolSizes sizes = sizes_of(pool);
-  with_average(pool, [&](auto stored, auto average) {
-    using T = decltype(stored);
+  with_average(pool, [&]<class T, class Average>(T /*stored*/, Average average) {
     for_each(stream, std::size_t{sizes.pooled()} * pool.samples,
-             AveragePool<T, decltype(average)>{sizes, average, packs_at<T>(input), packs_at<T>(output)});
+             AveragePool<T, Average>{sizes, average, packs_at<T>(input), packs_at<T>(output)});
   });
 }
 
@@ -119,11 +118,10 @@ void undo_average_pool(StreamHandle stream, const PoolEpilogue& pool, const void
                                 static_cast<std::size_t>(pool.samples),
                       .channels = pool.channels,
                       .type = pool.type};
-  with_average(pool, [&](auto stored, auto average) {
-    using T = decltype(stored);
+  with_average(pool, [&]<class T, class Average>(T /*stored*/, Average average) {
     run_and_sum(stream, sum,
-                UndoAveragePool<T, decltype(average)>{sizes, average, packs_at<T>(activated),
-                                                      packs_at<T>(grad_output), packs_at<T>(grad_input)},
+                UndoAveragePool<T, Average>{sizes, average, packs_at<T>(activated), packs_at<T>(grad_output),
+                                            packs_at<T>(grad_input)},
                 chunks);
   });
 }

@@ -94,8 +94,7 @@ Index output_stride(const ConcatTask& task) {
 void flatten(StreamHandle stream, Type type, int samples, const Shape& image, const void* input,
              void* output) {
   const FlatSizes sizes = flat_sizes(image);
-  with_stored(type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(type, [&]<class T>(T /*stored*/) {
     for_each(stream, std::size_t{sizes.flat_stride} * samples,
              Flatten<T>{sizes, static_cast<const T*>(input), static_cast<T*>(output)});
   });
@@ -104,8 +103,7 @@ void flatten(StreamHandle stream, Type type, int samples, const Shape& image, co
 void undo_flatten(StreamHandle stream, Type type, int samples, const Shape& image, const void* grad_output,
                   void* grad_input) {
   const FlatSizes sizes = flat_sizes(image);
-  with_stored(type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(type, [&]<class T>(T /*stored*/) {
     for_each(stream, std::size_t{sizes.stride} * sizes.plane * samples,
              UndoFlatten<T>{sizes, static_cast<const T*>(grad_output), static_cast<T*>(grad_input)});
   });
@@ -113,8 +111,7 @@ void undo_flatten(StreamHandle stream, Type type, int samples, const Shape& imag
 
 void concatenate(StreamHandle stream, const ConcatTask& task,
                  const std::array<const void*, max_inputs>& inputs, void* output) {
-  with_stored(task.type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(task.type, [&]<class T>(T /*stored*/) {
     Concatenate<T> work{};
     work.stride = output_stride(task);
     work.count = task.count;
@@ -130,8 +127,7 @@ void concatenate(StreamHandle stream, const ConcatTask& task,
 
 void undo_concatenate(StreamHandle stream, const ConcatTask& task, const void* grad_output,
                       const std::array<void*, max_inputs>& grad_inputs) {
-  with_stored(task.type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(task.type, [&]<class T>(T /*stored*/) {
     UndoConcatenate<T> work{};
     work.stride = output_stride(task);
     work.grad_output = static_cast<const T*>(grad_output);

@@ -45,7 +45,7 @@ struct WriteTargetGradients {
       gradient = Rule::gradient(outputs.logit(sample, output), outputs.target(sample, output)) *
                  (1.0F / static_cast<float>(outputs.task.outputs));
     }
-    static_cast<T*>(outputs.task.grad)[index] = from_float<T>(gradient);
+    static_cast<T*>(outputs.task.gradient)[index] = from_float<T>(gradient);
   }
 };
 
@@ -80,10 +80,9 @@ struct SumOutputs {
 
 template <template <class> class Rule>
 void run_loss(StreamHandle stream, const TargetLossTask& task) {
-  with_stored(task.type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(task.type, [&]<class T>(T /*stored*/) {
     const Outputs<T> outputs(task);
-    if (task.grad != nullptr) {
+    if (task.gradient != nullptr) {
       for_each(stream, static_cast<std::size_t>(task.samples) * outputs.channels,
                WriteTargetGradients<T, Rule<FloatArithmetic>>{outputs});
     }

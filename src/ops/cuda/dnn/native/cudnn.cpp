@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -27,72 +28,44 @@ struct Chosen {
   std::size_t engine = 0;
 };
 
-class CudnnOperation final : public DnnOperation {
- public:
-  explicit CudnnOperation(std::shared_ptr<const Chosen> chosen)
-      : chosen_(std::move(chosen)),
-        name_(chosen_->what + ", " + engine().name),
-        workspace_bytes_(chosen_->graph->workspace_bytes(chosen_->engine)) {}
-
-  std::size_t workspace_bytes() const override { return workspace_bytes_; }
-  void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
-    timed_launch(stream, name_.c_str(),
-                 [&] { chosen_->graph->run(chosen_->engine, stream, tensors, workspace); });
-  }
-  std::string description() const override { return engine().name; }
-  std::string notes() const override { return engine().notes; }
-
- private:
-  const CudnnGraph::Engine& engine() const { return chosen_->graph->engines()[chosen_->engine]; }
-
-  std::shared_ptr<const Chosen> chosen_;
-  std::string name_;
-  std::size_t workspace_bytes_;
-};
+DnnOperation operation_of(const std::shared_ptr<const Chosen>& chosen) {
+  const CudnnGraph::Engine& engine = chosen->graph->engines()[chosen->engine];
+  return {.description = engine.name,
+          .notes = engine.notes,
+          .workspace_bytes = chosen->graph->workspace_bytes(chosen->engine),
+          .run = [chosen, name = chosen->what + ", " + engine.name](
+                     StreamHandle stream, std::span<void* const> tensors, void* workspace) {
+            timed_launch(stream, name.c_str(),
+                         [&] { chosen->graph->run(chosen->engine, stream, tensors, workspace); });
+          }};
+}
 
 /// An operation that writes a part of tensor 2, which is cleared first.
-class ClearedOperation final : public DnnOperation {
- public:
-  ClearedOperation(std::unique_ptr<DnnOperation> operation, std::size_t bytes)
-      : operation_(std::move(operation)), bytes_(bytes) {}
-
-  std::size_t workspace_bytes() const override { return operation_->workspace_bytes(); }
-  void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
+DnnOperation cleared_first(DnnOperation operation, std::size_t bytes) {
+  operation.description += ", cleared first";
+  operation.run = [run = std::move(operation.run), bytes](StreamHandle stream, std::span<void* const> tensors,
+                                                          void* workspace) {
     timed_launch(stream, "memset",
-                 [&] { check_cuda(cudaMemsetAsync(tensors[2], 0, bytes_, stream), "cudaMemsetAsync"); });
-    operation_->run(stream, tensors, workspace);
-  }
-  std::string description() const override { return operation_->description() + ", cleared first"; }
-  std::string notes() const override { return operation_->notes(); }
+                 [&] { check_cuda(cudaMemsetAsync(tensors[2], 0, bytes, stream), "cudaMemsetAsync"); });
+    run(stream, tensors, workspace);
+  };
+  return operation;
+}
 
- private:
-  std::unique_ptr<DnnOperation> operation_;
-  std::size_t bytes_;
-};
-
-/// A convolution followed by a kernel for an epilogue that the library does not support.
-class FinishedOperation final : public DnnOperation {
- public:
-  /// `epilogue`: without addresses. `bias`: whether tensor 2 is a bias, which only the kernel reads.
-  FinishedOperation(std::unique_ptr<DnnOperation> operation, const LateEpilogue& epilogue, bool bias)
-      : operation_(std::move(operation)), epilogue_(epilogue), bias_(bias) {}
-
-  std::size_t workspace_bytes() const override { return operation_->workspace_bytes(); }
-  void run(StreamHandle stream, std::span<void* const> tensors, void* workspace) const override {
-    LateEpilogue epilogue = epilogue_;
-    epilogue.bias = bias_ ? tensors[2] : nullptr;
-    epilogue.values = tensors.back();
-    operation_->run(stream, std::array{tensors[0], tensors[1], tensors.back()}, workspace);
-    run_epilogue(stream, epilogue);
-  }
-  std::string description() const override { return operation_->description() + ", then a kernel"; }
-  std::string notes() const override { return operation_->notes(); }
-
- private:
-  std::unique_ptr<DnnOperation> operation_;
-  LateEpilogue epilogue_;
-  bool bias_;
-};
+/// A convolution followed by a kernel for an epilogue that the library does not support. `epilogue`: without
+/// addresses. `bias`: whether tensor 2 is a bias, which only the kernel reads.
+DnnOperation finished_by_kernel(DnnOperation operation, const LateEpilogue& epilogue, bool bias) {
+  operation.description += ", then a kernel";
+  operation.run = [run = std::move(operation.run), epilogue, bias](
+                      StreamHandle stream, std::span<void* const> tensors, void* workspace) {
+    LateEpilogue placed = epilogue;
+    placed.bias = bias ? tensors[2] : nullptr;
+    placed.values = tensors.back();
+    run(stream, std::array{tensors[0], tensors[1], tensors.back()}, workspace);
+    run_epilogue(stream, placed);
+  };
+  return operation;
+}
 
 std::size_t volume(int a, int b, int c) {
   return static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * static_cast<std::size_t>(c);
@@ -106,29 +79,23 @@ class Cudnn final : public Dnn {
         file_(options.plan_cache, target_->name()),
         used_({}, target_->name()) {}
 
-  std::unique_ptr<DnnOperation> conv_forward(const ConvProblem& problem, bool bias, bool relu) override {
-    auto chosen = choose(problem, ConvDirection::forward, bias, relu);
-    if (chosen != nullptr) return std::make_unique<CudnnOperation>(std::move(chosen));
-    return std::make_unique<FinishedOperation>(
-        conv_forward(problem, false, false),
-        LateEpilogue{.type = problem.type,
-                     .relu = relu,
-                     .pixels = volume(problem.samples, problem.out_height, problem.out_width),
-                     .channels = static_cast<std::size_t>(problem.out_channels)},
-        bias);
-  }
-
-  std::unique_ptr<DnnOperation> conv_backward_data(const ConvProblem& problem) override {
-    auto operation = std::make_unique<CudnnOperation>(choose(problem, ConvDirection::backward_data));
-    if (rows_of(problem).size == problem.in_height && columns_of(problem).size == problem.in_width)
-      return operation;
+  DnnOperation plan(const ConvTask& task) override {
+    const ConvProblem& problem = task.problem;
+    const auto chosen = choose(task);
+    if (chosen == nullptr) {
+      return finished_by_kernel(plan({problem, task.direction}),
+                                {.type = problem.type,
+                                 .relu = task.relu,
+                                 .pixels = volume(problem.samples, problem.out_height, problem.out_width),
+                                 .channels = static_cast<std::size_t>(problem.out_channels)},
+                                task.bias);
+    }
+    const bool reads_all =
+        rows_of(problem).size == problem.in_height && columns_of(problem).size == problem.in_width;
+    if (task.direction != ConvDirection::backward_data || reads_all) return operation_of(chosen);
     const std::size_t elements = volume(problem.in_height, problem.in_width, problem.in_channels) *
                                  static_cast<std::size_t>(problem.samples);
-    return std::make_unique<ClearedOperation>(std::move(operation), elements * bytes_of(problem.type));
-  }
-
-  std::unique_ptr<DnnOperation> conv_backward_weights(const ConvProblem& problem) override {
-    return std::make_unique<CudnnOperation>(choose(problem, ConvDirection::backward_weights));
+    return cleared_first(operation_of(chosen), elements * bytes_of(problem.type));
   }
 
   std::string engines() const override { return used_.text(); }
@@ -137,19 +104,18 @@ class Cudnn final : public Dnn {
  private:
   /// Engine for an operation on a problem: known, from the file, or chosen now. If there is none, returns
   /// null with bias or ReLU, which a kernel can add, else throws Error(resource).
-  std::shared_ptr<const Chosen> choose(const ConvProblem& problem, ConvDirection direction, bool bias = false,
-                                       bool relu = false) {
-    const std::string what = describe(problem, direction, bias, relu);
+  std::shared_ptr<const Chosen> choose(const ConvTask& task) {
+    const std::string what = describe(task);
     auto& known = chosen_[what];
     if (known != nullptr) return known;
     auto chosen = std::make_shared<Chosen>();
     chosen->what = what;
     chosen->target = target_;
-    chosen->graph = conv_graph(*target_, problem, direction, bias, relu);
-    if (use_file(what, *chosen) || use_fastest(what, *chosen) || use_first(what, problem, *chosen)) {
+    chosen->graph = conv_graph(*target_, task);
+    if (use_file(what, *chosen) || use_fastest(what, *chosen) || use_first(what, task.problem, *chosen)) {
       return known = std::move(chosen);
     }
-    if (bias || relu) return nullptr;
+    if (task.bias || task.relu) return nullptr;
     throw Error(Category::resource, fmt::format("{} has no deterministic engine for {} ({})", target_->name(),
                                                 what, chosen->graph->refusal()));
   }
@@ -160,18 +126,14 @@ class Cudnn final : public Dnn {
     const auto stored = file_.find(what);
     if (!stored) return false;
     const auto& engines = chosen.graph->engines();
-    for (std::size_t i = 0; i < engines.size(); ++i) {
-      if (engines[i].name != stored->engine) continue;
-      used_.set(what, *stored);
-      return build(chosen, i) || refuse_stored(what, *stored);
+    const auto found = std::ranges::find(engines, stored->engine, &CudnnGraph::Engine::name);
+    if (found == engines.end() || !build(chosen, static_cast<std::size_t>(found - engines.begin()))) {
+      throw Error(Category::data,
+                  fmt::format("{}: {} cannot run {} by engine {}; remove the file to choose engines again",
+                              file_.path().string(), target_->name(), what, stored->engine));
     }
-    return refuse_stored(what, *stored);
-  }
-
-  [[noreturn]] bool refuse_stored(const std::string& what, const EngineChoice& stored) const {
-    throw Error(Category::data,
-                fmt::format("{}: {} cannot run {} by engine {}; remove the file to choose engines again",
-                            file_.path().string(), target_->name(), what, stored.engine));
+    used_.set(what, *stored);
+    return true;
   }
 
   bool use_fastest(const std::string& what, Chosen& chosen) {

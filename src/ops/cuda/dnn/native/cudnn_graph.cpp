@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -102,18 +103,12 @@ std::vector<fe::NumericalNote_t> unwanted_notes(Type type) {
 
 const char* name_of_note(fe::NumericalNote_t note) {
   using Note = fe::NumericalNote_t;
-  switch (note) {
-    case Note::TENSOR_CORE:
-      return "TENSOR_CORE";
-    case Note::DOWN_CONVERT_INPUTS:
-      return "DOWN_CONVERT_INPUTS";
-    case Note::FFT:
-      return "FFT";
-    case Note::WINOGRAD:
-      return "WINOGRAD";
-    default:
-      return "another note";
-  }
+  static const std::map<Note, const char*> names = {{Note::TENSOR_CORE, "TENSOR_CORE"},
+                                                    {Note::DOWN_CONVERT_INPUTS, "DOWN_CONVERT_INPUTS"},
+                                                    {Note::FFT, "FFT"},
+                                                    {Note::WINOGRAD, "WINOGRAD"}};
+  const auto found = names.find(note);
+  return found == names.end() ? "another note" : found->second;
 }
 
 /// Gives access to protected lists of the frontend.
@@ -310,20 +305,20 @@ CudnnTarget::CudnnTarget(const std::filesystem::path& device_properties) {
 
 CudnnTarget::~CudnnTarget() = default;
 
-std::unique_ptr<CudnnGraph> conv_graph(const CudnnTarget& target, const ConvProblem& problem,
-                                       ConvDirection direction, bool bias, bool relu) {
-  auto impl = std::make_unique<GraphImpl>(target, problem, direction);
+std::unique_ptr<CudnnGraph> conv_graph(const CudnnTarget& target, const ConvTask& task) {
+  auto impl = std::make_unique<GraphImpl>(target, task.problem, task.direction);
+  const ConvProblem& problem = task.problem;
   const ConvTensors sizes(problem);
-  if (direction == ConvDirection::forward) {
+  if (task.direction == ConvDirection::forward) {
     const Tensor input = impl->input(sizes.input, sizes.input_strides);
     const Tensor weight = impl->input(sizes.weight);
     Tensor result = impl->graph().conv_fprop(
         input, weight, conv_attributes<fe::graph::Conv_fprop_attributes>(problem, sizes));
     result->set_dim(sizes.output).set_stride(GraphImpl::strides(sizes.output));
-    if (bias) result = impl->pointwise(result, impl->input(sizes.bias), fe::PointwiseMode_t::ADD);
-    if (relu) result = impl->relu(result);
+    if (task.bias) result = impl->pointwise(result, impl->input(sizes.bias), fe::PointwiseMode_t::ADD);
+    if (task.relu) result = impl->relu(result);
     impl->output(result, sizes.output);
-  } else if (direction == ConvDirection::backward_data) {
+  } else if (task.direction == ConvDirection::backward_data) {
     const Tensor grad_output = impl->input(sizes.output);
     const Tensor weight = impl->input(sizes.weight);
     const Tensor grad_input = impl->graph().conv_dgrad(

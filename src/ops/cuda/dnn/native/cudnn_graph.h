@@ -39,9 +39,8 @@ class CudnnGraph {
   virtual const std::vector<std::size_t>& tensor_bytes() const = 0;
 };
 
-/// Graph for a function of Dnn, with tensors in the same order. Bias and ReLU: forward only. `target` must
-/// outlive it. Backward data writes only the part of the gradient that the convolution reads.
-std::unique_ptr<CudnnGraph> conv_graph(const CudnnTarget& target, const ConvProblem& problem,
-                                       ConvDirection direction, bool bias = false, bool relu = false);
+/// Graph with the tensors of Dnn::plan, in the same order. `target` must outlive it. Backward data writes
+/// only the part of the gradient that the convolution reads.
+std::unique_ptr<CudnnGraph> conv_graph(const CudnnTarget& target, const ConvTask& task);
 
 }  // namespace lockstep::cuda

@@ -31,8 +31,7 @@ std::size_t chunk_bytes(const ColumnSum& problem) {
 }
 
 void sum_chunks(StreamHandle stream, const ColumnSum& problem, const void* values, float* chunks) {
-  with_stored(problem.type, [&](auto stored) {
-    using T = decltype(stored);
+  with_stored(problem.type, [&]<class T>(T /*stored*/) {
     sum_packs(stream, problem, ReadPack<T>{packs_at<T>(values)}, chunks);
   });
 }

@@ -102,8 +102,8 @@ void WeightPadding::add(const Layer& layer) {
 
 void WeightPadding::run() {
   if (layers_.empty()) return;
-  with_stored(type_, [&](auto stored) {
-    PadWeights<decltype(stored)> work{};
+  with_stored(type_, [&]<class T>(T /*stored*/) {
+    PadWeights<T> work{};
     std::size_t end = 0;
     for (const Layer& layer : layers_) {
       end += indices_of(layer);

@@ -117,8 +117,8 @@ void GradientFinish::run() {
   if (std::max(unpaddings_.size(), additions_.size()) > capacity) {
     throw Error(Category::internal, "more gradients to finish than one kernel can");
   }
-  with_stored(type_, [&](auto stored) {
-    FinishGradients<decltype(stored)> work{};
+  with_stored(type_, [&]<class T>(T /*stored*/) {
+    FinishGradients<T> work{};
     static_assert(sizeof(work) <= 4096, "arguments of a kernel");
     std::size_t rows = 0;
     const auto add = [&](std::size_t more) { work.ends[work.parts++] = rows += more; };
