@@ -32,7 +32,7 @@ TEST(EvenSlices, TileTheArenaAtMultiplesOfSixteen) {
 
 /// Members of Launch that are compared.
 struct ExpectedLaunch {
-  std::optional<int> processes = {}, rank = {};
+  std::optional<int> processes = {}, rank = {}, local_rank = {};
   std::optional<bool> known = {}, managed = {}, one_host = {};
   std::optional<std::string> starter = {}, variable = {};
 };
@@ -48,9 +48,19 @@ TEST(Launch, FollowsFromTheEnvironment) {
        "SLURM_JOB_ID=7 SLURM_NTASKS=2 SLURM_PROCID=0",
        {.processes = 1, .known = false}},
       {"by srun: the step's tasks",
-       "SLURM_STEP_NUM_TASKS=4 SLURM_STEP_NUM_NODES=2 SLURM_PROCID=3 PMIX_RANK=3",
-       {.processes = 4, .rank = 3, .managed = true, .one_host = false, .starter = "srun --mpi=pmix -n 4"}},
-      {"by srun without PMIx", "SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1", {.processes = 2, .managed = false}},
+       "SLURM_STEP_NUM_TASKS=4 SLURM_STEP_NUM_NODES=2 SLURM_PROCID=3 SLURM_LOCALID=1 PMIX_RANK=3",
+       {.processes = 4,
+        .rank = 3,
+        .local_rank = 1,
+        .managed = true,
+        .one_host = false,
+        .starter = "srun --mpi=pmix -n 4"}},
+      {"by srun without PMIx",
+       "SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1",
+       {.processes = 2, .local_rank = -1, .managed = false}},
+      {"by MPICH's mpiexec",
+       "PMI_SIZE=2 PMI_RANK=1 MPI_LOCALRANKID=0",
+       {.processes = 2, .rank = 1, .local_rank = 0, .starter = "mpiexec -n 2"}},
       {"one task, also the shell of salloc",
        "SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0",
        {.known = false, .managed = true}},
@@ -81,6 +91,7 @@ TEST(Launch, FollowsFromTheEnvironment) {
     });
     EXPECT_EQ(launch.processes, expected.processes.value_or(launch.processes));
     EXPECT_EQ(launch.rank, expected.rank.value_or(launch.rank));
+    EXPECT_EQ(launch.local_rank, expected.local_rank.value_or(launch.local_rank));
     EXPECT_EQ(launch.known, expected.known.value_or(launch.known));
     EXPECT_EQ(launch.managed, expected.managed.value_or(launch.managed));
     EXPECT_EQ(launch.one_host, expected.one_host.value_or(launch.one_host));

@@ -46,6 +46,7 @@ Launch read_launch(const Lookup& lookup) {
     if (size == 1 && !managed) return {};
     return {.processes = size,
             .rank = number(lookup, "PMI_RANK", 0),
+            .local_rank = number(lookup, "MPI_LOCALRANKID", -1),
             .known = true,
             .managed = managed,
             .one_host = false,
@@ -57,6 +58,7 @@ Launch read_launch(const Lookup& lookup) {
     if (size == 1 && !managed) return {};  // srun --mpi=none, or the shell of salloc
     return {.processes = size,
             .rank = number(lookup, "SLURM_PROCID", 0),
+            .local_rank = number(lookup, "SLURM_LOCALID", -1),
             .known = true,
             .managed = managed,
             .one_host = number(lookup, "SLURM_STEP_NUM_NODES", 0) == 1,

@@ -22,7 +22,7 @@ namespace {
 /// Throws an error that every rank knows of. One rank of each host prints it.
 [[noreturn]] void refuse_to_start(const Launch& launch, const std::string& reason) {
   if (launch.local_rank > 0) throw PeerFailure(Category::usage, reason);
-  throw Error(Category::usage, reason);
+  throw AgreedError(Category::usage, reason);
 }
 
 Launch prepare_launch() {
