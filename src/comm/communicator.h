@@ -63,6 +63,23 @@ class Communicator {
   virtual void check() {}
 };
 
+/// Communicator of the ranks of `host`, which makes its immediate exchanges and outlives it.
+class CommunicatorOfHost : public Communicator {
+ public:
+  explicit CommunicatorOfHost(Communicator& host) : host_(host) {}
+  int rank() const override { return host_.rank(); }
+  int size() const override { return host_.size(); }
+  void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
+                        std::span<std::byte> all) override {
+    host_.all_gather_bytes(own, bytes, all);
+  }
+  void barrier() override { host_.barrier(); }
+  void check() override { host_.check(); }
+
+ protected:
+  Communicator& host_;
+};
+
 /// Values of all ranks, in rank order; for small types without pointers. Collective.
 template <class T>
 std::vector<T> all_gather(Communicator& communicator, const T& own) {

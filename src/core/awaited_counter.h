@@ -11,9 +11,6 @@ namespace lockstep {
 /// 30, 100 and 300 us did not differ by more than the noise of 10 % on an idle machine.
 inline constexpr std::chrono::microseconds spin_time{30};
 
-/// Whether the threads that use a counter belong to one process or to several.
-enum class Sharing { threads, processes };
-
 /// Counter that threads wait for: threads of one process, or of several processes that share its memory. Zero
 /// bytes are a counter of 0. It may wrap around: compared values must be less than 2^31 apart.
 class AwaitedCounter {
@@ -23,19 +20,19 @@ class AwaitedCounter {
 
   /// Adds 1 and returns the new value. Threads that see the new value also see all earlier writes of this
   /// thread.
-  std::uint32_t advance(Sharing sharing = Sharing::threads);
+  std::uint32_t advance();
 
   /// Waits until the counter has reached `target`: spins for spin_time, then blocks until it is advanced.
-  void await(std::uint32_t target, Sharing sharing = Sharing::threads) {
+  void await(std::uint32_t target) {
     if (has_reached(target) || spin(target)) return;
-    while (!block(target, sharing)) {
+    while (!block(target)) {
     }
   }
 
  private:
   /// Both return whether the counter has reached `target`.
   bool spin(std::uint32_t target) const;
-  bool block(std::uint32_t target, Sharing sharing);
+  bool block(std::uint32_t target);
 
   std::atomic<std::uint32_t> value_;
   std::atomic<std::uint32_t> blocked_;  ///< number of blocked threads, to be woken by an advance

@@ -26,10 +26,6 @@
 namespace lockstep {
 namespace {
 
-[[noreturn]] void fail_run(const std::filesystem::path& file, const std::string& reason) {
-  throw Error(Category::resource, fmt::format("{}: {}", file.string(), reason));
-}
-
 constexpr std::string_view not_finite_prefix = "not-finite-step-";
 
 /// The line; none: it is damaged.
@@ -126,9 +122,11 @@ void RunFolder::check_place() const {
   const bool is_there = files().stat(path_, present) == 0;
   if (!is_there && errno != ENOENT && errno != ENOTDIR) return;  // the next write reports the reason
   if (is_there && own.is_same_file(present)) return lock_->renew();
-  fail_run(path_, !is_there && own.links == 0
-                      ? "the run directory was removed during the run, with its checkpoints; begin it again"
-                      : "the run directory was moved or replaced during the run; resume from its new place");
+  refuse_file(path_,
+              !is_there && own.links == 0
+                  ? "the run directory was removed during the run, with its checkpoints; begin it again"
+                  : "the run directory was moved or replaced during the run; resume from its new place",
+              Category::resource);
 }
 
 void RunFolder::create(const std::string& options_text, const std::string& environment_text,
@@ -198,8 +196,9 @@ std::filesystem::path new_run_folder(const std::filesystem::path& parent, const 
       sync_folder(parent);  // else a crash of the machine would take the checkpoints with it
       return folder;
     }
-    if (errno != EEXIST)
-      fail_run(folder, std::generic_category().message(errno));  // else taken by another run
+    if (errno != EEXIST) {  // else taken by another run
+      refuse_file(folder, std::generic_category().message(errno), Category::resource);
+    }
   }
 }
 

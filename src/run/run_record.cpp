@@ -19,10 +19,6 @@ namespace {
 constexpr std::size_t longest_line = 1 << 24;  // a ConfusionReport, whose names of classes may be long texts
 constexpr std::size_t longest_file = 1 << 20;  // options.cfg and environment.json
 
-[[noreturn]] void reject(const std::filesystem::path& file, const std::string& reason) {
-  throw Error(Category::data, fmt::format("{}: {}", file.string(), reason));
-}
-
 /// Appends `entry` to an ascending list, instead of those from its number on. A resumed run repeats steps.
 template <class Entry, class Number>
 void add_entry(std::vector<Entry>& list, Entry entry, Number Entry::*number) {
@@ -55,15 +51,15 @@ void add_line(RunRecord& record, const std::string& line) {
 
 void read_metrics(RunRecord& record, const std::filesystem::path& file) {
   if (file_kind(file) == FileKind::missing) {
-    reject(file, fmt::format("No such file; is {} the run directory of a run?", record.name));
+    refuse_file(file, fmt::format("No such file; is {} the run directory of a run?", record.name));
   }
   LineReader lines(file, longest_line);
   for (std::string line; lines.next(line);) {
     try {
       add_line(record, line);
     } catch (const Error& error) {
-      reject(file,
-             fmt::format("line {}: {}; remove this line to read the others", lines.number(), error.what()));
+      refuse_file(file, fmt::format("line {}: {}; remove this line to read the others", lines.number(),
+                                    error.what()));
     }
   }
 }

@@ -22,8 +22,7 @@ void LocalRank::look(RankState& state, double seconds, bool suspicious) {
     state.ended = true;
     state.wait_status = process_.wait_status().value_or(-1);
   }
-  state.ends_by_itself =
-      memory_->ending.load() != RankMemory::Ending::no;  // read after the check for its end
+  state.ends_by_itself = ending() != RankMemory::Ending::no;  // read after the check for its end
   state.usual_step = 1e-9 * static_cast<double>(memory_->usual_step.load(std::memory_order_relaxed));
   state.phase = static_cast<Phase>(memory_->phase.load(std::memory_order_relaxed));
 
@@ -78,12 +77,8 @@ double LocalRank::measure(RankState& state, double seconds) {
 
 bool LocalRank::is_alive() const { return beat_still_ < beat_limit; }
 
-bool LocalRank::has_failed() const {
-  return memory_ != nullptr && memory_->ending.load() == RankMemory::Ending::failed;
-}
-
-bool LocalRank::fails_with_others() const {
-  return memory_ != nullptr && memory_->ending.load() == RankMemory::Ending::failed_together;
+RankMemory::Ending LocalRank::ending() const {
+  return memory_ == nullptr ? RankMemory::Ending::no : memory_->ending.load();
 }
 
 bool LocalRank::runs() { return memory_ != nullptr && process_.id().number != 0 && !process_.has_ended(); }

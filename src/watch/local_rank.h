@@ -20,10 +20,8 @@ class LocalRank {
 
   /// Whether its monitor has shown activity in the last 2 s.
   bool is_alive() const;
-  /// Whether it ends after an error that it, or a rank of another host, has printed.
-  bool has_failed() const;
-  /// Whether it ends because of an error that all ranks know.
-  bool fails_with_others() const;
+  /// Why it ends; no: it does not, or its memory is not visible here.
+  RankMemory::Ending ending() const;
   /// Whether it has started, and not ended.
   bool runs();
   /// Becomes readable when the rank ends, for poll(); negative: none.

@@ -191,10 +191,10 @@ void Monitor::exchange(double seconds) {
 /// hosts.
 void Monitor::send_states(std::size_t host) {
   if (has_failed()) return ranks_.heartbeat->send(host, HeartbeatMessage::Type::failed, {});
-  const auto states = std::span(ranks_.table.ranks).subspan(ranks_.first(), locals_.size());
   const double now = steady_seconds();
   ranks_.heartbeat->send(host, HeartbeatMessage::Type::states,
-                         ranks_.host == 0 ? std::as_bytes(std::span(&now, 1)) : std::as_bytes(states));
+                         ranks_.host == 0 ? std::as_bytes(std::span(&now, 1))
+                                          : std::as_bytes(ranks_.table.ranks_of(ranks_.host)));
 }
 
 /// Sends a message to all other hosts, if this rank has connections with them.
@@ -217,9 +217,7 @@ void Monitor::take_echo(const HeartbeatMessage& echo) {
 }
 
 void Monitor::receive(const HeartbeatMessage& message) {
-  const auto first = static_cast<std::size_t>(ranks_.table.boundaries[message.host]);
-  const auto end = static_cast<std::size_t>(ranks_.table.boundaries[message.host + 1]);
-  const auto states = std::span(ranks_.table.ranks).subspan(first, end - first);
+  const std::span<RankState> states = ranks_.table.ranks_of(message.host);
   switch (message.type) {
     case HeartbeatMessage::Type::opened:  // a host that never answered does not count as lost
       send_states(message.host);
@@ -265,9 +263,8 @@ void Monitor::find_lost_hosts(double seconds) {
       lost_for_[host] = 0.0;
       continue;
     }
-    const auto first = static_cast<std::size_t>(ranks_.table.boundaries[host]);
     lost_for_[host] += seconds;
-    if (lost_for_[host] >= time_to_connect) ranks_.table.ranks[first].ended = true;
+    if (lost_for_[host] >= time_to_connect) ranks_.table.ranks_of(host)[0].ended = true;
   }
 }
 
@@ -289,13 +286,12 @@ void Monitor::warn_of_awaited_ranks(double seconds) {
   waited += seconds;
   if (had_time || waited < options_.time_to_start) return;
   if (!missing.empty()) {
-    print_warning(
+    return print_warning(
         fmt::format("host {} has waited {:.0f} s for its {} {} to start; the run ends if this takes {:.0f} "
                     "s: see whether it is busy, and what delays the program there (a wrapper, a slow file "
                     "system)",
                     ranks_.table.hosts[0], options_.time_to_start, missing.size() == 1 ? "rank" : "ranks",
                     first_names(missing), options_.limits.patient));
-    return;
   }
   print_warning(fmt::format(
       "host {} has waited {:.0f} s for {} of other hosts to start; the run ends if this takes {:.0f} s: "
@@ -321,15 +317,16 @@ void Monitor::check_parent(double seconds) {
           .sentence = fmt::format("the process that started this rank ({}) has ended", parent_)});
 }
 
-/// Whether a rank has printed an error: one of this host, or one of another host that has said so. The
-/// launcher then kills the others.
-bool Monitor::has_failed() const { return std::ranges::any_of(locals_, &LocalRank::has_failed); }
+/// Whether a rank of this host ends for this reason.
+bool Monitor::any_ends(RankMemory::Ending ending) const {
+  return std::ranges::find(locals_, ending, &LocalRank::ending) != locals_.end();
+}
 
 /// Whether a rank has ended after an error that all ranks know and one of them prints: the launcher kills the
 /// others when the first one ends.
 bool Monitor::is_end_of_failure(const Verdict& verdict) const {
   return ranks_.table.ranks[verdict.ranks_at_fault.front()].ended &&
-         std::ranges::any_of(locals_, &LocalRank::fails_with_others);
+         any_ends(RankMemory::Ending::failed_together);
 }
 
 /// Ends this rank after the failure of another one, as not all launchers do.
@@ -401,19 +398,15 @@ void Monitor::end_job(const std::vector<std::size_t>& ranks_at_fault) {
     const std::size_t local = rank - ranks_.first();
     if (rank >= ranks_.first() && local < locals_.size() && !is_own(local)) locals_[local].kill();
   }
-  const auto others_run = [&] {
-    for (std::size_t local = 0; local < locals_.size(); ++local) {
-      if (!is_own(local) && locals_[local].runs()) return true;
-    }
-    return false;
-  };
+  std::vector<LocalRank*> others;
+  for (std::size_t local = 0; local < locals_.size(); ++local) {
+    if (!is_own(local)) others.push_back(&locals_[local]);
+  }
   const double deadline = steady_seconds() + 1.0;
-  while (others_run() && steady_seconds() < deadline) {
+  while (std::ranges::any_of(others, &LocalRank::runs) && steady_seconds() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  for (std::size_t local = 0; local < locals_.size(); ++local) {
-    if (!is_own(local)) locals_[local].kill();
-  }
+  for (const LocalRank* const other : others) other->kill();
   memory_.remove();
   std::_Exit(peer_status);
 }

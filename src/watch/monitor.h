@@ -34,7 +34,7 @@ struct MonitoredRanks {
   int awaited = 0;  ///< number of ranks of other hosts that are not connected to these yet, in start-up
 
   /// First rank of this host.
-  std::size_t first() const { return static_cast<std::size_t>(table.boundaries[host]); }
+  std::size_t first() const { return table.first(host); }
 };
 
 /// Options that change while the monitor runs.
@@ -85,7 +85,10 @@ class Monitor {
   void warn_of_awaited_ranks(double seconds);
   HangLimits limits_here() const;
   void check_parent(double seconds);
-  bool has_failed() const;
+  bool any_ends(RankMemory::Ending ending) const;
+  /// Whether a rank has printed an error: one of this host, or one of another host that has said so. The
+  /// launcher then kills the others.
+  bool has_failed() const { return any_ends(RankMemory::Ending::failed); }
   bool is_end_of_failure(const Verdict& verdict) const;
   void check_failed(double seconds);
 

@@ -61,13 +61,10 @@ class Judge {
   }
   /// "rank 1", "ranks 0, 1, 3", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 24 more".
   std::string name_ranks(const Ranks& ranks) const {
-    constexpr std::size_t shown = 8;
-    std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-    for (std::size_t i = 0; i < std::min(shown, ranks.size()); ++i) {
-      text += (i > 0 ? ", " : "") + std::to_string(table_.number_of(ranks[i]));
-    }
-    if (ranks.size() > shown) text += fmt::format(" and {} more", ranks.size() - shown);
-    return text;
+    constexpr std::size_t most = 8;
+    std::vector<std::string> numbers;
+    for (const std::size_t rank : ranks) numbers.push_back(std::to_string(table_.number_of(rank)));
+    return (ranks.size() == 1 ? "rank " : "ranks ") + first_names(numbers, most);
   }
   /// Names one rank in full, several by their numbers.
   std::string name_of_all(const Ranks& ranks) const {
@@ -168,9 +165,9 @@ class Judge {
     if (ranks.empty()) return std::nullopt;
     std::string hosts, names;
     for (std::size_t host = 0; host + 1 < table_.boundaries.size(); ++host) {
-      const auto first = static_cast<std::size_t>(table_.boundaries[host]);
+      const std::size_t first = table_.first(host);
       if (std::ranges::find(ranks, first) == ranks.end()) continue;
-      Ranks of_host(static_cast<std::size_t>(table_.boundaries[host + 1]) - first);
+      Ranks of_host(table_.first(host + 1) - first);
       std::iota(of_host.begin(), of_host.end(), first);
       names += (names.empty() ? "host " : ", host ") + table_.hosts[host];
       hosts +=
@@ -242,14 +239,9 @@ class Judge {
       return find([&](const RankState& state) { return state.now.call == call; });
     };
     // The rank whose call the fewest share; of several, one that is behind the others.
-    std::size_t last = 0;
-    for (std::size_t rank = 1; rank < size(); ++rank) {
-      const std::size_t fewest = with_call(state(last).now.call).size();
-      const std::size_t with_rank = with_call(state(rank).now.call).size();
-      const bool behind = state(rank).now.call.number < state(last).now.call.number;
-      if (with_rank < fewest || (with_rank == fewest && behind)) last = rank;
-    }
-    const RankState& first = state(last);
+    const RankState& first = *std::ranges::min_element(table_.ranks, {}, [&](const RankState& state) {
+      return std::pair(with_call(state.now.call).size(), state.now.call.number);
+    });
     const std::string call = describe(first.now.call), kind = name_of(first.now.call.kind);
     const Ranks same = with_call(first.now.call);
     if (same.size() < size()) {

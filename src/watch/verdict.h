@@ -47,6 +47,12 @@ struct RankTable {
   std::vector<int> boundaries = {};  ///< first rank of each host, then the number of ranks
 
   std::size_t host_of(std::size_t rank) const;
+  /// First rank of a host.
+  std::size_t first(std::size_t host) const { return static_cast<std::size_t>(boundaries[host]); }
+  /// Ranks of a host.
+  std::span<RankState> ranks_of(std::size_t host) {
+    return std::span(ranks).subspan(first(host), first(host + 1) - first(host));
+  }
   /// Number of the rank at this place. Before ranks are connected, the table has those of one host only.
   std::int64_t number_of(std::size_t rank) const;
 };

@@ -114,9 +114,9 @@ void Watch::use(std::unique_ptr<JobMemory> memory, int slot) {
 
 void Watch::join(const ConnectedRanks& ranks) {
   if (ranks.boundaries.back() == 1) return;
+  RankTable table{.ranks = {}, .hosts = {}, .boundaries = ranks.boundaries};
   const std::size_t hosts = ranks.boundaries.size() - 1;
-  const auto own_host = static_cast<std::size_t>(std::ranges::upper_bound(ranks.boundaries, ranks.rank) -
-                                                 ranks.boundaries.begin() - 1);
+  const std::size_t own_host = table.host_of(static_cast<std::size_t>(ranks.rank));
   const int first = ranks.boundaries[own_host], local_rank = ranks.rank - first;
   const int local_size = ranks.boundaries[own_host + 1] - first;
   // All ranks of a host have the launcher's facts, or none has.
@@ -150,12 +150,10 @@ void Watch::join(const ConnectedRanks& ranks) {
     heartbeat = connect_to_first_host(own_host, all[0].heartbeat);
   }
 
-  MonitoredRanks monitored{.host = own_host, .local_rank = local_rank};
-  monitored.table.boundaries = ranks.boundaries;
-  monitored.table.ranks.resize(all.size());
-  for (std::size_t host = 0; host < hosts; ++host) {
-    monitored.table.hosts.emplace_back(all[static_cast<std::size_t>(ranks.boundaries[host])].host.data());
-  }
+  table.ranks.resize(all.size());
+  for (std::size_t host = 0; host < hosts; ++host)
+    table.hosts.emplace_back(all[table.first(host)].host.data());
+  MonitoredRanks monitored{.table = std::move(table), .host = own_host, .local_rank = local_rank};
   for (int i = 0; i < local_size; ++i) {
     const Introduction& peer = all[static_cast<std::size_t>(first + i)];
     monitored.slots.push_back(same_file(own, peer) ? peer.slot : -1);

@@ -90,7 +90,6 @@ class Watch {
   auto during(Collective kind, Group group, std::uint64_t bytes, const Work& work);
 
  private:
-  friend class InCollective;
   void use(std::unique_ptr<JobMemory> memory, int slot);
   void publish();
 
@@ -109,7 +108,7 @@ class Watch {
 class InCollective {
  public:
   InCollective(Watch& watch, Collective kind, Group group, std::uint64_t bytes = 0)
-      : watch_(watch), before_(watch.now_) {
+      : watch_(watch), before_(watch.activity()) {
     watch.enter(kind, group, bytes);
   }
   ~InCollective() { watch_.leave(before_); }

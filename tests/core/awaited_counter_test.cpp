@@ -11,38 +11,37 @@ namespace {
 
 /// Two threads advance a counter each, in turns; `pause` is what both do before they advance.
 template <class Pause>
-void take_turns(AwaitedCounter& first, AwaitedCounter& second, Sharing sharing, std::uint32_t turns,
-                const Pause& pause) {
+void take_turns(AwaitedCounter& first, AwaitedCounter& second, std::uint32_t turns, const Pause& pause) {
   std::uint32_t shared = 0;  // read and written in turns: the thread sanitizer sees to it
   const std::jthread other([&] {
     for (std::uint32_t turn = 1; turn <= turns; ++turn) {
-      first.await(turn, sharing);
+      first.await(turn);
       ++shared;
       pause(turn);
-      second.advance(sharing);
+      second.advance();
     }
   });
   for (std::uint32_t turn = 1; turn <= turns; ++turn) {
     ++shared;
     pause(turn);
-    EXPECT_EQ(first.advance(sharing), turn);
-    second.await(turn, sharing);
+    EXPECT_EQ(first.advance(), turn);
+    second.await(turn);
     EXPECT_EQ(shared, 2 * turn);
   }
 }
 
 TEST(AwaitedCounter, ThreadsTakeTurns) {
   AwaitedCounter first{}, second{};
-  take_turns(first, second, Sharing::threads, 20000, [](std::uint32_t /*turn*/) {});
+  take_turns(first, second, 20000, [](std::uint32_t /*turn*/) {});
 }
 
 TEST(AwaitedCounter, ThreadsThatBlockedAreWokenInSharedMemoryOfZerosToo) {
   constexpr std::size_t bytes = 4096;
-  for (const Sharing sharing : {Sharing::threads, Sharing::processes}) {
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  for (const int sharing : {MAP_PRIVATE, MAP_SHARED}) {
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);
     auto* const counters = static_cast<AwaitedCounter*>(memory);
-    take_turns(counters[0], counters[1], sharing, 50,
+    take_turns(counters[0], counters[1], 50,
                [](std::uint32_t turn) { std::this_thread::sleep_for(spin_time * (turn % 4)); });
     munmap(memory, bytes);
   }

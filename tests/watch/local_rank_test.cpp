@@ -23,7 +23,8 @@ TEST(LocalRank, NothingIsKnownWithoutItsMemory) {
   LocalRank rank(nullptr);
   RankState state;
   rank.look(state, 1.0, true);
-  EXPECT_FALSE(state.known || rank.has_failed() || rank.runs());
+  EXPECT_FALSE(state.known || rank.runs());
+  EXPECT_EQ(rank.ending(), RankMemory::Ending::no);
 }
 
 TEST(LocalRank, StandsStillUntilItsDeviceIsCalled) {
@@ -66,13 +67,14 @@ TEST(LocalRank, ItsEndIsSeenWithItsReason) {
   RankState state;
   rank.look(state, 0.1, false);
   EXPECT_FALSE(state.ended);
-  EXPECT_FALSE(rank.has_failed());
+  EXPECT_EQ(rank.ending(), RankMemory::Ending::no);
   memory->ending = RankMemory::Ending::failed;
   rank.kill();
   siginfo_t info{};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
   rank.look(state, 0.1, false);
-  EXPECT_TRUE(state.ended && state.ends_by_itself && rank.has_failed());
+  EXPECT_TRUE(state.ended && state.ends_by_itself);
+  EXPECT_EQ(rank.ending(), RankMemory::Ending::failed);
   EXPECT_FALSE(rank.runs());
   EXPECT_EQ(state.wait_status, SIGKILL);
   waitpid(child, nullptr, 0);

@@ -15,10 +15,10 @@
 namespace lockstep {
 namespace {
 
-class NcclCommunicator final : public Communicator {
+class NcclCommunicator final : public CommunicatorOfHost {
  public:
   NcclCommunicator(Communicator& host, const std::string& name, Device& device, const NcclOptions& options)
-      : host_(host),
+      : CommunicatorOfHost(host),
         device_(device),
         options_(options),
         memory_([&device](std::size_t bytes) { return device.allocate(bytes); }),
@@ -33,8 +33,6 @@ class NcclCommunicator final : public Communicator {
   }
   ~NcclCommunicator() override { device_.while_waiting({}); }
 
-  int rank() const override { return host_.rank(); }
-  int size() const override { return host_.size(); }
   std::string name() const override { return "NCCL"; }
 
   std::unique_ptr<SumExchange> plan_sum(SumLayout layout) override;
@@ -71,11 +69,6 @@ class NcclCommunicator final : public Communicator {
     if (std::exchange(working_, false)) stream.wait(cuda::communication_stream(device_).record());
   }
 
-  void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
-                        std::span<std::byte> all) override {
-    host_.all_gather_bytes(own, bytes, all);
-  }
-  void barrier() override { host_.barrier(); }
   void check() override { connection_.check(); }
 
   /// Submits the sends and receives of `calls` to NCCL as one group.
@@ -126,7 +119,6 @@ class NcclCommunicator final : public Communicator {
     device_.copy(&first, numbers.data(), sizeof first);
   }
 
-  Communicator& host_;
   Device& device_;
   const NcclOptions options_;
   bool working_ = false;  ///< whether exchanges are in progress that no stream waits for yet

@@ -30,8 +30,7 @@ std::byte* SharedWindows::half(std::size_t rank, std::uint32_t round) const {
 
 void SharedWindows::await(AwaitedCounter Flags::*counter, std::uint32_t round) {
   for (std::size_t peer = 0; peer < size_; ++peer) {
-    if (peer == rank_) continue;
-    (flags(peer).*counter).await(round, Sharing::processes);
+    if (peer != rank_) (flags(peer).*counter).await(round);
   }
 }
 
@@ -40,11 +39,11 @@ std::byte* SharedWindows::begin_stage() {
   return half(rank_, staged_);
 }
 
-void SharedWindows::end_stage() { staged_ = flags(rank_).staged.advance(Sharing::processes); }
+void SharedWindows::end_stage() { staged_ = flags(rank_).staged.advance(); }
 
 void SharedWindows::begin_use() { await(&Flags::staged, used_ + 1); }
 
-void SharedWindows::end_use() { used_ = flags(rank_).used.advance(Sharing::processes); }
+void SharedWindows::end_use() { used_ = flags(rank_).used.advance(); }
 
 void SharedWindows::barrier() {
   const InCollective in(watch_, Collective::barrier, Group::host);

@@ -41,11 +41,6 @@ struct Staging {
   }
 };
 
-std::size_t whole_lines(std::size_t elements) {
-  constexpr std::size_t line = 64;
-  return (elements + line - 1) / line * line;
-}
-
 class StagedSums final : public RoutedSums {
  public:
   StagedSums(Communicator& host, Staging& staging, const SumLayout& layout, std::size_t rank)
@@ -103,12 +98,10 @@ class StagedSums final : public RoutedSums {
   std::unique_ptr<SumExchange> host_;
 };
 
-class StagedCommunicator final : public Communicator {
+class StagedCommunicator final : public CommunicatorOfHost {
  public:
-  StagedCommunicator(Communicator& host, Device& device) : host_(host), staging_(device) {}
+  StagedCommunicator(Communicator& host, Device& device) : CommunicatorOfHost(host), staging_(device) {}
 
-  int rank() const override { return host_.rank(); }
-  int size() const override { return host_.size(); }
   std::string name() const override { return host_.name() + " through host memory"; }
 
   // Peers may have shared arenas: this rank takes part in the collective call with none.
@@ -149,15 +142,7 @@ class StagedCommunicator final : public Communicator {
     }};
   }
 
-  void all_gather_bytes(std::span<const std::byte> own, std::span<const std::size_t> bytes,
-                        std::span<std::byte> all) override {
-    host_.all_gather_bytes(own, bytes, all);
-  }
-  void barrier() override { host_.barrier(); }
-  void check() override { host_.check(); }
-
  private:
-  Communicator& host_;
   Staging staging_;
 };
 

@@ -61,9 +61,7 @@ RoutedSums::RoutedSums(std::size_t rank, SumLayout layout, Routes routes, std::s
     : SumsInRounds(rank, std::move(layout), chunk), routes_(std::move(routes)) {}
 
 std::size_t RoutedSums::arrival_stride() const {
-  constexpr std::size_t line = 64;
-  const std::size_t slice = layout_.slices[rank_ + 1] - layout_.slices[rank_];
-  return std::min(chunk(), (slice + line - 1) / line * line);
+  return std::min(chunk(), whole_lines(layout_.slices[rank_ + 1] - layout_.slices[rank_]));
 }
 
 void RoutedSums::place_inputs(std::size_t round, float* memory) {

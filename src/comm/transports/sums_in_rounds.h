@@ -74,6 +74,9 @@ struct Routes {
 /// all ranks send to the same one at once.
 Routes routes_to_all(std::size_t rank, std::size_t size);
 
+/// `elements` rounded up to a multiple of 64, so that floats that follow them begin at a cache line.
+constexpr std::size_t whole_lines(std::size_t elements) { return (elements + 63) / 64 * 64; }
+
 /// Sums of arenas whose parts are copied between ranks. Inputs are in the order of `routes.sources`, of which
 /// each brings as many as layout.counts says.
 class RoutedSums : public SumsInRounds {

@@ -16,12 +16,8 @@ namespace lockstep {
 AtomicFile::AtomicFile(const std::filesystem::path& file) : file_(file) {
   if (file.empty()) throw Error(Category::resource, "cannot write a file whose name is empty");
   const FileKind kind = file_kind(file);
-  if (kind == FileKind::folder) {
-    throw Error(Category::resource, fmt::format("{}: is a folder, not a file", file.string()));
-  }
-  if (kind == FileKind::other) {
-    throw Error(Category::resource, fmt::format("{}: is not a regular file", file.string()));
-  }
+  if (kind == FileKind::folder) refuse_file(file, "is a folder, not a file", Category::resource);
+  if (kind == FileKind::other) refuse_file(file, "is not a regular file", Category::resource);
   const std::string own_name = file.filename().string();
   remove_leftovers(folder_of(file), [&](std::string_view name) { return name == own_name; });
   if (!with_temporary_name(file_, [this](const std::filesystem::path& name) { return create(name); })) {
@@ -38,7 +34,7 @@ bool AtomicFile::create(const std::filesystem::path& name) {
   if (descriptor_.get() < 0) return false;
   FileStatus status;
   const bool is_being_removed =
-      !retry_interrupted([this] { return files().lock(descriptor_.get()); }) && errno == EWOULDBLOCK;
+      uninterrupted([this] { return files().lock(descriptor_.get()); }) != 0 && errno == EWOULDBLOCK;
   if (!is_being_removed && (files().stat(name, status) == 0 || errno != ENOENT)) return true;
   errno = EEXIST;
   return false;
@@ -66,7 +62,7 @@ void AtomicFile::verify_and_commit() {
 }
 
 void AtomicFile::sync() {
-  if (!retry_interrupted([&] { return files().fsync(descriptor_.get()); })) fail_file(file_, "sync");
+  if (uninterrupted([&] { return files().fsync(descriptor_.get()); }) != 0) fail_file(file_, "sync");
 }
 
 void AtomicFile::replace() {
@@ -83,17 +79,15 @@ void AtomicFile::read_back() {
   Digest found;
   std::uint64_t at = 0;
   for (ssize_t count = -1; count != 0;) {
-    count = files().pread(descriptor_.get(), part.data(), part.size(), at);
-    if (count < 0 && errno != EINTR) fail_file(file_, "read back");
-    if (count < 0) continue;
+    count = uninterrupted([&] { return files().pread(descriptor_.get(), part.data(), part.size(), at); });
+    if (count < 0) fail_file(file_, "read back");
     found.update(std::span<const std::byte>(part).first(static_cast<std::size_t>(count)));
     at += static_cast<std::uint64_t>(count);
   }
   if (found.words() != digest_.words()) {
-    throw Error(Category::resource,
-                fmt::format("{}: the disk returns other bytes than were written: check the disk, or write to "
-                            "another one",
-                            file_.string()));
+    refuse_file(file_,
+                "the disk returns other bytes than were written: check the disk, or write to another one",
+                Category::resource);
   }
 }
 
@@ -109,9 +103,7 @@ void remove_leftovers(const std::filesystem::path& folder,
   if (files().list(folder, names) != 0) return;
   for (const std::string& name : names) {
     const std::string_view written = without_temporary_ending(name);
-    FileStatus status;
-    if (written.empty() || !owns(written)) continue;
-    if (files().stat(folder / name, status) != 0 || status.kind != FileKind::file) continue;
+    if (written.empty() || !owns(written) || !is_file(folder / name)) continue;
     const FileDescriptor file = FileDescriptor::open(folder / name, O_RDWR | O_NOFOLLOW);
     if (file.get() >= 0 && files().lock(file.get()) == 0) files().unlink(folder / name);
   }

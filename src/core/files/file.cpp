@@ -45,10 +45,14 @@ void fail_file(const std::filesystem::path& path, const std::string& action, Cat
   throw FileError(category, fmt::format("{}: cannot {}: {}", path.string(), action, text), reason);
 }
 
+void refuse_file(const std::filesystem::path& path, const std::string& reason, Category category) {
+  throw Error(category, fmt::format("{}: {}", path.string(), reason));
+}
+
 bool write_fully(const FileDescriptor& file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = files().write(file.get(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count =
+        uninterrupted([&] { return files().write(file.get(), bytes.data(), bytes.size()); });
     if (count < 0) return false;
     bytes = bytes.subspan(static_cast<std::size_t>(count));
   }
@@ -59,9 +63,7 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   FileStatus status;
   // The kind is checked before opening, because opening a pipe waits for a writer.
   if (files().stat(path, status) != 0) fail_reading(path, "open");
-  if (status.kind != FileKind::file) {
-    throw Error(Category::data, fmt::format("{}: not a regular file", path.string()));
-  }
+  if (status.kind != FileKind::file) refuse_file(path, "not a regular file");
   descriptor_ = FileDescriptor::open(path, O_RDONLY);
   // Another file may have taken its place.
   if (descriptor_.get() < 0 || files().fstat(descriptor_.get(), status) != 0) fail_reading(path, "open");
@@ -70,12 +72,11 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
 
 void InputFile::read(std::uint64_t offset, std::span<std::byte> destination) const {
   while (!destination.empty()) {
-    const ssize_t count = files().pread(descriptor_.get(), destination.data(), destination.size(), offset);
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count = uninterrupted(
+        [&] { return files().pread(descriptor_.get(), destination.data(), destination.size(), offset); });
     if (count < 0) fail_reading(path_, "read");
     if (count == 0) {
-      throw Error(Category::data, fmt::format("{}: ends at byte {}, {} more were expected", path_.string(),
-                                              offset, destination.size()));
+      refuse_file(path_, fmt::format("ends at byte {}, {} more were expected", offset, destination.size()));
     }
     destination = destination.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
@@ -113,9 +114,8 @@ std::string read_text(const std::filesystem::path& path, std::size_t max_bytes) 
   std::string text;
   std::array<char, 4096> part{};
   while (text.size() < max_bytes) {
-    const ssize_t count =
-        files().read(file.get(), part.data(), std::min(part.size(), max_bytes - text.size()));
-    if (count < 0 && errno == EINTR) continue;
+    const std::size_t most = std::min(part.size(), max_bytes - text.size());
+    const ssize_t count = uninterrupted([&] { return files().read(file.get(), part.data(), most); });
     if (count < 0) fail_reading(path, "read");
     if (count == 0) break;
     text.append(part.data(), static_cast<std::size_t>(count));

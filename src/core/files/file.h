@@ -14,14 +14,13 @@
 
 namespace lockstep {
 
-/// Repeats `call` while a signal interrupts it (EINTR). Returns whether it succeeded in the end. `call`
-/// returns a negative number, with errno, if it fails.
+/// Result of `call`, repeated while a signal interrupts it (EINTR). `call` returns a negative number, with
+/// errno, if it fails.
 template <class Call>
-bool retry_interrupted(const Call& call) {
-  while (call() < 0) {
-    if (errno != EINTR) return false;
-  }
-  return true;
+auto uninterrupted(const Call& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
 }
 
 /// Owner of a file descriptor; negative: none. The destructor keeps errno.
@@ -59,7 +58,7 @@ class FileDescriptor {
                                const std::filesystem::path& path, int flags) {
     FileDescriptor file;
     file.origin_ = &files();
-    retry_interrupted([&] { return file.value_ = (file.origin_->*call)(path, flags); });
+    file.value_ = uninterrupted([&] { return (file.origin_->*call)(path, flags); });
     return file;
   }
 
@@ -94,6 +93,10 @@ class FileError : public Error {
 [[noreturn]] void fail_file(const std::filesystem::path& path, const std::string& action,
                             Category category = Category::resource);
 
+/// Throws Error(category) with "PATH: REASON".
+[[noreturn]] void refuse_file(const std::filesystem::path& path, const std::string& reason,
+                              Category category = Category::data);
+
 /// A regular file, open for reading. Errors have path, failed action and the system's reason, and the
 /// category of category_of_failure. `read` is safe from any thread.
 class InputFile {
@@ -122,8 +125,7 @@ std::vector<std::byte> read_file(const std::filesystem::path& path);
 /// The first `max_bytes` bytes of a file, pipe or device. Throws as InputFile does.
 std::string read_text(const std::filesystem::path& path, std::size_t max_bytes);
 
-/// Removes a file or symbolic link, if it exists. Throws Error(resource) with
-/// path and reason.
+/// Removes a file or symbolic link, if it exists. Throws Error(resource) with path and reason.
 void remove_file(const std::filesystem::path& path);
 
 /// Cuts a file to no bytes. Errors as those of remove_file.

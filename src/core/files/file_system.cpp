@@ -114,6 +114,11 @@ std::atomic<FileSystem*>& files_in_use() {
   return in_use;
 }
 
+bool has_kind(const std::filesystem::path& path, FileKind kind) {
+  FileStatus status;
+  return files().stat(path, status) == 0 && status.kind == kind;
+}
+
 }  // namespace
 
 FileSystem& system_files() {
@@ -127,10 +132,8 @@ ScopedFiles::ScopedFiles(FileSystem& replacement) : before_(*files_in_use().exch
 
 ScopedFiles::~ScopedFiles() { files_in_use() = &before_; }
 
-bool is_folder(const std::filesystem::path& path) {
-  FileStatus status;
-  return files().stat(path, status) == 0 && status.kind == FileKind::folder;
-}
+bool is_folder(const std::filesystem::path& path) { return has_kind(path, FileKind::folder); }
+bool is_file(const std::filesystem::path& path) { return has_kind(path, FileKind::file); }
 
 bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
   FileStatus first, second;

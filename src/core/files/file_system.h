@@ -92,9 +92,10 @@ class ScopedFiles {
 /// Kind of the entry at `path`. If the system cannot determine it, throws Error with path, reason and
 /// `failure`, or else the category of category_of_failure.
 FileKind file_kind(const std::filesystem::path& path, std::optional<Category> failure = {});
-/// Whether `path` leads to a folder; false if that cannot be found out. Reading the path then gives the
-/// reason.
+/// Whether `path` leads to a folder, or to a regular file; false if that cannot be found out. Reading the
+/// path then gives the reason.
 bool is_folder(const std::filesystem::path& path);
+bool is_file(const std::filesystem::path& path);
 /// Whether both paths lead to one file or folder; false if one of them leads nowhere.
 bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 

@@ -134,18 +134,18 @@ void sync_folder(const Path& folder) {
     if (errno == EACCES) return;
     fail_file(folder, "open");
   }
-  if (!retry_interrupted([&] { return files().fsync(descriptor.get()); }) && errno != EINVAL &&
+  if (uninterrupted([&] { return files().fsync(descriptor.get()); }) != 0 && errno != EINVAL &&
       errno != ENOTSUP && errno != ENOSYS) {
     fail_file(folder, "sync");
   }
 }
 
 bool sync_file(const Path& file) {
-  FileStatus status;
-  if (files().stat(file, status) != 0 || status.kind != FileKind::file) return false;
+  if (!is_file(file)) return false;
   const FileDescriptor descriptor = FileDescriptor::open(file, O_RDONLY);
-  if (descriptor.get() < 0 || !retry_interrupted([&] { return files().fsync(descriptor.get()); }))
+  if (descriptor.get() < 0 || uninterrupted([&] { return files().fsync(descriptor.get()); }) != 0) {
     return false;
+  }
   try {
     sync_folder(folder_of(file));
   } catch (const Error&) {

@@ -24,8 +24,7 @@ bool LineReader::next(std::string& line) {
     end = text_.find('\n', before);
   }
   if (std::min(end, text_.size()) - begin_ > max_bytes_) {
-    throw Error(Category::data, fmt::format("{}: line {}: longer than {} KiB", file_.string(), number_ + 1,
-                                            max_bytes_ / 1024));
+    refuse_file(file_, fmt::format("line {}: longer than {} KiB", number_ + 1, max_bytes_ / 1024));
   }
   if (end == std::string::npos) return false;
   line = text_.substr(begin_, end - begin_);

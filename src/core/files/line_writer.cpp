@@ -30,8 +30,8 @@ void LineWriter::cut_incomplete_line() {
   std::uint64_t end = status.size;  // no line feed is in the file from here on
   while (end > 0) {
     const std::uint64_t begin = end - std::min<std::uint64_t>(end, part.size());
-    const ssize_t count = files().pread(descriptor_.get(), part.data(), end - begin, begin);
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count =
+        uninterrupted([&] { return files().pread(descriptor_.get(), part.data(), end - begin, begin); });
     if (count < 0 || static_cast<std::uint64_t>(count) != end - begin) fail_file(file_, "read");
     const std::string_view text(part.data(), end - begin);
     const std::size_t last = text.rfind('\n');
@@ -46,8 +46,9 @@ void LineWriter::cut_incomplete_line() {
 }
 
 void LineWriter::cut_to(std::uint64_t size) {
-  if (!retry_interrupted([&] { return files().ftruncate(descriptor_.get(), size); }))
+  if (uninterrupted([&] { return files().ftruncate(descriptor_.get(), size); }) != 0) {
     fail_file(file_, "cut off an incomplete line");
+  }
 }
 
 }  // namespace lockstep

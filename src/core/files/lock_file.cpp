@@ -86,7 +86,7 @@ void LockFile::renew() {
 
 void LockFile::write_holder() const {
   if (file_.get() < 0) return;
-  const bool written = retry_interrupted([this] { return files().ftruncate(file_.get(), 0); }) &&
+  const bool written = uninterrupted([this] { return files().ftruncate(file_.get(), 0); }) == 0 &&
                        write_fully(file_, std::as_bytes(std::span(holder_)));
   if (!written) fail_file(path_, "write");
 }
@@ -100,7 +100,7 @@ std::optional<std::string> LockFile::try_to_lock() {
     // another file.
     file = FileDescriptor::open_private(path_, O_RDWR | O_CREAT | O_NOFOLLOW);
     if (file.get() < 0) fail_file(path_, errno == ELOOP ? "open: it is a symbolic link" : "open");
-    if (retry_interrupted([&] { return files().lock(file.get()); })) continue;
+    if (uninterrupted([&] { return files().lock(file.get()); }) == 0) continue;
     const int reason = errno;
     if (reason == EWOULDBLOCK)
       return fmt::format("{} is in use by {}", folder_of(path_).string(), read_holder(file));

@@ -64,12 +64,9 @@ std::string our_name(std::string_view name, std::span<const std::string> known) 
 std::string completion(std::string_view name, std::span<const std::string> known) {
   std::string found;
   for (const std::string& candidate : known) {
-    if (candidate.starts_with(name)) {
-      if (!found.empty()) {
-        return "";
-      }
-      found = candidate;
-    }
+    if (!candidate.starts_with(name)) continue;
+    if (!found.empty()) return "";
+    found = candidate;
   }
   return found;
 }

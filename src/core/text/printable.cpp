@@ -42,8 +42,7 @@ std::string size_text(std::uint64_t bytes) {
   return size < 1024.0 ? fmt::format("{:.0f} MiB", size) : fmt::format("{:.1f} GiB", size / 1024.0);
 }
 
-std::string first_names(const std::vector<std::string>& names) {
-  constexpr std::size_t most = 10;
+std::string first_names(const std::vector<std::string>& names, std::size_t most) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
     text += (i == 0 ? "" : ", ") + printable(names[i]);
@@ -61,9 +60,9 @@ std::string in_small_letters(std::string text) {
 
 std::string plural(std::string_view noun) {
   if (noun.ends_with("epoch")) return std::string(noun) + "s";
-  const auto ends_with = [&](std::string_view end) { return noun.ends_with(end); };
   if (noun.ends_with('y')) return std::string(noun.substr(0, noun.size() - 1)) + "ies";
-  return std::string(noun) + (ends_with("s") || ends_with("ch") || ends_with("x") ? "es" : "s");
+  const bool hisses = noun.ends_with('s') || noun.ends_with("ch") || noun.ends_with('x');
+  return std::string(noun) + (hisses ? "es" : "s");
 }
 
 }  // namespace lockstep

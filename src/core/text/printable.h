@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,8 +22,8 @@ std::string printable(std::string_view text);
 /// printable(text) in single quotes: every name or value of the user's that a message repeats.
 std::string in_quotes(std::string_view text);
 
-/// Names of up to ten things, as printable() shows them: "cat, dog and 3 more".
-std::string first_names(const std::vector<std::string>& names);
+/// Names of up to `most` things, as printable() shows them: "cat, dog and 3 more".
+std::string first_names(const std::vector<std::string>& names, std::size_t most = 10);
 
 /// Number of bytes, rounded: "63 MiB", or from 1 GiB on "24.0 GiB".
 std::string size_text(std::uint64_t bytes);

@@ -11,10 +11,10 @@ namespace lockstep {
 
 /// Value of a text that is a number and nothing else; none: it is not, or the number is too large for T.
 template <std::integral T>
-std::optional<T> whole_number(std::string_view text, int base = 10) {
+std::optional<T> whole_number(std::string_view text) {
   T value = 0;
   const char* const end = text.data() + text.size();
-  const auto [stop, status] = std::from_chars(text.data(), end, value, base);
+  const auto [stop, status] = std::from_chars(text.data(), end, value);
   return status == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 

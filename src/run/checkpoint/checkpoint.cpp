@@ -26,10 +26,6 @@ using Path = std::filesystem::path;
 constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 16;
 constexpr std::uint64_t max_state_bytes = std::uint64_t{1} << 26;
 
-[[noreturn]] void reject_file(const Path& file, const std::string& reason) {
-  throw Error(Category::data, fmt::format("{}: {}", file.string(), reason));
-}
-
 /// Syncs the new file, reads it back, and describes it.
 ManifestEntry commit(AtomicFile& output, const Path& file) {
   output.verify_and_commit();
@@ -51,13 +47,13 @@ ManifestEntry write_text(const Path& file, std::string_view text) {
 
 void check_size(const Path& path, std::uint64_t bytes, std::uint64_t max_bytes) {
   if (bytes > max_bytes) {
-    reject_file(path, fmt::format("has {} bytes, more than the limit of {}", bytes, max_bytes));
+    refuse_file(path, fmt::format("has {} bytes, more than the limit of {}", bytes, max_bytes));
   }
 }
 
 Manifest read_manifest(const CheckpointFolder& folder) {
   if (file_kind(folder.path) == FileKind::folder && file_kind(folder.manifest()) == FileKind::missing) {
-    reject_file(folder.path, "is not a whole checkpoint: it has no MANIFEST");
+    refuse_file(folder.path, "is not a whole checkpoint: it has no MANIFEST");
   }
   const InputFile file(folder.manifest());
   check_size(folder.manifest(), file.size(), max_manifest_bytes);
@@ -66,7 +62,7 @@ Manifest read_manifest(const CheckpointFolder& folder) {
 
 const ManifestEntry& entry_of(const Path& path, const Manifest& manifest) {
   const auto entry = std::ranges::find(manifest, path.filename().string(), &ManifestEntry::name);
-  if (entry == manifest.end()) reject_file(path, "is not listed in MANIFEST");
+  if (entry == manifest.end()) refuse_file(path, "is not listed in MANIFEST");
   return *entry;
 }
 
@@ -74,7 +70,7 @@ const ManifestEntry& entry_of(const Path& path, const Manifest& manifest) {
 InputFile open_checked(const Path& path, const ManifestEntry& entry) {
   InputFile file(path);
   if (file.size() != entry.size) {
-    reject_file(
+    refuse_file(
         path, fmt::format("is damaged: has {}, MANIFEST says {}", counted(file.size(), "byte"), entry.size));
   }
   return file;
@@ -82,7 +78,7 @@ InputFile open_checked(const Path& path, const ManifestEntry& entry) {
 
 void check_hash(const Path& path, const Digest& digest, const ManifestEntry& entry) {
   if (const std::string hash = digest.hex(); hash != entry.hash) {
-    reject_file(path,
+    refuse_file(path,
                 fmt::format("is damaged: its hash is xxh3:{}, MANIFEST says xxh3:{}", hash, entry.hash));
   }
 }
@@ -120,7 +116,7 @@ CheckpointState read_state(const CheckpointFolder& folder, const Manifest& manif
   const Path path = folder.path.has_filename() ? folder.path : folder.path.parent_path();
   const auto name = parse_checkpoint_name(path.filename().string());
   if (name && name->step != state.step) {
-    reject_file(file, fmt::format("is of step {}, but its folder is called {}", state.step,
+    refuse_file(file, fmt::format("is of step {}, but its folder is called {}", state.step,
                                   path.filename().string()));
   }
   return state;

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include "core/files/file_system.h"
 #include "core/files/folder.h"
 #include "core/files/temporary_name.h"
+#include "core/text/whole_number.h"
 #include "lockstep/error.h"
 
 namespace lockstep {
@@ -29,12 +29,6 @@ std::vector<std::string> names_in(const Path& folder) {
 
 bool is_listed(const CheckpointName& name) { return name.kind == Kind::whole || name.kind == Kind::replaced; }
 
-/// Whether there is a file, and no folder. False if the system cannot determine it.
-bool is_plain_file(const Path& path) {
-  FileStatus status;
-  return files().stat(path, status) == 0 && status.kind == FileKind::file;
-}
-
 }  // namespace
 
 NewerFormat::NewerFormat(const std::string& file, std::uint64_t found, std::uint64_t known)
@@ -49,9 +43,9 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view name) {
   if (hidden) name.remove_prefix(1);
   if (!name.starts_with(step_prefix)) return std::nullopt;
   name.remove_prefix(step_prefix.size());
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), result.step);
-  const std::string_view digits = name.substr(0, static_cast<std::size_t>(end - name.data()));
-  if (error != std::errc() || digits != fmt::format("{:0{}}", result.step, min_digits)) return std::nullopt;
+  const std::string_view digits = name.substr(0, name.find('.'));
+  result.step = whole_number<std::uint64_t>(digits).value_or(0);
+  if (digits != fmt::format("{:0{}}", result.step, min_digits)) return std::nullopt;
   name.remove_prefix(digits.size());
   if (hidden) {
     result.kind = Kind::temporary;
@@ -71,7 +65,7 @@ std::vector<CheckpointEntry> checkpoint_entries(const Path& folder) {
   std::vector<CheckpointEntry> entries;
   for (const std::string& name : names_in(folder)) {
     const auto parsed = parse_checkpoint_name(name);
-    if (parsed && !is_plain_file(folder / name)) entries.push_back({folder / name, *parsed});
+    if (parsed && !is_file(folder / name)) entries.push_back({folder / name, *parsed});
   }
   std::ranges::sort(entries, [](const CheckpointEntry& a, const CheckpointEntry& b) {
     return a.name.step != b.name.step ? a.name.step > b.name.step : a.name.kind < b.name.kind;
@@ -84,7 +78,7 @@ bool lacks_manifest(const Path& checkpoint) {
   return files().stat(CheckpointFolder{checkpoint}.manifest(), status) != 0 && errno == ENOENT;
 }
 
-bool is_checkpoint(const Path& folder) { return is_plain_file(CheckpointFolder{folder}.manifest()); }
+bool is_checkpoint(const Path& folder) { return is_file(CheckpointFolder{folder}.manifest()); }
 
 std::vector<Path> list_checkpoints(const Path& folder) {
   std::vector<Path> checkpoints;
@@ -98,11 +92,9 @@ void check_manifests(const Path& folder) {
   if (!list_checkpoints(folder).empty()) return;
   for (const CheckpointEntry& entry : checkpoint_entries(folder)) {
     if (!is_listed(entry.name)) continue;
-    throw Error(
-        Category::data,
-        fmt::format("{}: its MANIFEST is missing: the folder was copied in part, or was being removed "
-                    "when the run was killed; copy all of its files, or remove it to begin the run again",
-                    entry.path.string()));
+    refuse_file(entry.path,
+                "its MANIFEST is missing: the folder was copied in part, or was being removed when the run "
+                "was killed; copy all of its files, or remove it to begin the run again");
   }
 }
 

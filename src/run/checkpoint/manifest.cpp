@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstdint>
 
 #include "core/hash.h"
 #include "core/text/printable.h"
+#include "core/text/split.h"
+#include "core/text/whole_number.h"
 #include "lockstep/error.h"
 #include "run/checkpoint/checkpoint_folder.h"
 
@@ -39,15 +40,13 @@ bool is_closed(std::string_view text) {
 
 /// Format of a later version that the first line names; 0: none.
 std::uint64_t newer_format(std::string_view text) {
-  if (!text.starts_with(first_words)) return 0;
-  const std::string_view rest = text.substr(first_words.size());
-  std::uint64_t format = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), format);
-  const auto digits = static_cast<std::size_t>(end - rest.data());
-  if (error != std::errc() || !rest.substr(digits).starts_with('\n') || format <= known_format) return 0;
+  const std::string_view line = text.substr(0, text.find('\n') + 1);
+  const std::string_view digits = middle_of(line, first_words, "\n");
+  const std::uint64_t format = whole_number<std::uint64_t>(digits).value_or(0);
+  if (format <= known_format) return 0;
   // The hash covers the first line, so it finds one flipped bit of our own digit.
-  const bool one_bit = digits == 1 && std::popcount(static_cast<unsigned>(rest[0] ^ '1')) == 1;
-  return one_bit && is_closed(fmt::format("{}{}", first_line, rest.substr(2))) ? 0 : format;
+  const bool one_bit = digits.size() == 1 && std::popcount(static_cast<unsigned>(digits[0] ^ '1')) == 1;
+  return one_bit && is_closed(fmt::format("{}{}", first_line, text.substr(line.size()))) ? 0 : format;
 }
 
 bool is_file_name(std::string_view name) {
@@ -61,15 +60,11 @@ bool is_hash(std::string_view text) {
 
 /// Entry of a line without its line feed. Only the line of a valid entry equals line_of() of the result.
 ManifestEntry parse_line(std::string_view line) {
-  ManifestEntry entry;
-  const std::size_t name_end = std::min(line.find(' '), line.size());
-  entry.name = line.substr(0, name_end);
-  line.remove_prefix(std::min(name_end + 1, line.size()));
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), entry.size);
-  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
-  line.remove_prefix(std::min(hash_prefix.size() + 1, line.size()));
-  entry.hash = line;
-  return entry;
+  const std::vector<std::string> words = split(line, ' ');
+  if (words.size() != 3) return {};
+  return {.name = words[0],
+          .size = whole_number<std::uint64_t>(words[1]).value_or(0),
+          .hash = std::string(middle_of(words[2], hash_prefix, ""))};
 }
 
 }  // namespace
@@ -81,9 +76,7 @@ std::string manifest_text(const Manifest& manifest) {
 }
 
 Manifest parse_manifest(std::string_view text, const std::string& origin) {
-  const auto fail = [&](const std::string& reason) {
-    throw Error(Category::data, fmt::format("{}: {}", origin, reason));
-  };
+  const auto fail = [&](const std::string& reason) { refuse_file(origin, reason); };
   if (const std::uint64_t format = newer_format(text); format > 0) {
     throw NewerFormat(origin, format, known_format);
   }

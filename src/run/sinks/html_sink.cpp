@@ -1,7 +1,5 @@
 #include "run/sinks/html_sink.h"
 
-#include <fmt/format.h>
-
 #include "core/files/atomic_file.h"
 #include "lockstep/error.h"
 #include "run/report/html_report.h"
@@ -13,11 +11,10 @@ void HtmlSink::on_event(const RunEvent& event) {
   if (!std::holds_alternative<EndReport>(event)) return;
   // The record is no input of the run, for which a missing file would be Error(data).
   if (file_kind(folder_.metrics()) == FileKind::missing) {
-    throw Error(
-        Category::resource,
-        fmt::format("{}: was moved or removed during the run, so there is no report: put it back, and "
-                    "run lockstep report",
-                    folder_.metrics().string()));
+    refuse_file(folder_.metrics(),
+                "was moved or removed during the run, so there is no report: put it back, and run lockstep "
+                "report",
+                Category::resource);
   }
   write_text_file(folder_.report(), html_report(read_run_record(folder_)));
 }

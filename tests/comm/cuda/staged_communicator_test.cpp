@@ -42,17 +42,6 @@ void run_cases(OnDevice on_device) {
   }
 }
 
-TEST(ThreadCommunicator, Exchanges) {
-  run_cases([](int) { return false; });
-}
-
-TEST(ThreadCommunicator, GathersAndReduces) {
-  run_as_ranks(5, [](Communicator& communicator) {
-    const auto cpu = make_cpu_device({.threads = 1, .pin = false});
-    expect_gathers_and_reduces(communicator, *cpu);
-  });
-}
-
 TEST(StagedCommunicator, ExchangesAsThreadsDo) {
   run_cases([](int) { return true; });
 }

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <iterator>
-
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
 

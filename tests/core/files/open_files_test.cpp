@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <functional>
-#include <vector>
 
 #include "core/files/file.h"
 #include "support/expect_error.h"

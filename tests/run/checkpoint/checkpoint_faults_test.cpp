@@ -23,6 +23,14 @@ namespace {
 constexpr int keep = 2;
 constexpr std::int64_t rows = 100;  // a crash tears files at 512 bytes
 
+/// Tests on a disk in memory.
+class CheckpointFaults : public testing::Test {
+ protected:
+  TestFiles disk_;
+  const ScopedFiles replaced_{disk_};
+};
+class CheckpointSpace : public CheckpointFaults {};
+
 /// Step of the checkpoint from which a run continues; 0: none. Checks its contents, and that no other one
 /// looks whole and is damaged.
 std::uint64_t step_to_resume_from() {
@@ -45,8 +53,8 @@ std::uint64_t step_to_resume_from() {
   return found->state.step;
 }
 
-void write(std::uint64_t step, std::uint64_t best_step = 0) {
-  const CheckpointStore store("/run/checkpoints", keep);
+void write(std::uint64_t step, std::uint64_t best_step = 0, int kept = keep) {
+  const CheckpointStore store("/run/checkpoints", kept);
   EXPECT_EQ(store.write(SmallCheckpoint(step, rows).contents(), best_step), "");
 }
 
@@ -56,11 +64,10 @@ std::uint64_t crashes_per_call() {
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 50;
 }
 
-TEST(CheckpointFaults, ACrashLeavesTheLastCheckpointThatWasWritten) {
-  TestFiles disk;
+TEST_F(CheckpointFaults, ACrashLeavesTheLastCheckpointThatWasWritten) {
   std::uint64_t written = 0;  // step of the last write that returned
   const std::uint64_t crashes = crash_everywhere(
-      disk, crashes_per_call(),
+      disk_, crashes_per_call(),
       [&] {
         for (std::uint64_t step = 1; step <= 5; ++step) {
           write(step, 1);
@@ -73,15 +80,13 @@ TEST(CheckpointFaults, ACrashLeavesTheLastCheckpointThatWasWritten) {
 }
 
 /// The second run finds what the crash left of the first one, and crashes too.
-TEST(CheckpointFaults, ACrashAfterACrashLeavesOne) {
-  TestFiles first;
-  const ScopedFiles replaced(first);
+TEST_F(CheckpointFaults, ACrashAfterACrashLeavesOne) {
   write(1);
   const std::uint64_t crashes_of_second = std::max<std::uint64_t>(1, crashes_per_call() / 10);
   std::uint64_t crashes = 0;
-  first.fail([&](const FileCall& call) {
+  disk_.fail([&](const FileCall& call) {
     if (call.number % 7 != 0) return 0;
-    const auto second = first.crash(call.number);
+    const auto second = disk_.crash(call.number);
     std::uint64_t written = 1;
     crashes += crash_everywhere(
         *second, crashes_of_second,
@@ -97,36 +102,31 @@ TEST(CheckpointFaults, ACrashAfterACrashLeavesOne) {
 }
 
 /// A run that continues from step 1 writes step 2 again, or sets it aside before.
-TEST(CheckpointFaults, ACrashWhileACheckpointIsReplacedOrSetAsideLeavesOne) {
-  TestFiles disk;
-  const ScopedFiles replaced(disk);
+TEST_F(CheckpointFaults, ACrashWhileACheckpointIsReplacedOrSetAsideLeavesOne) {
   write(1);
   write(2);
   crash_everywhere(
-      disk, 2 * crashes_per_call(), [] { write(2); }, [] { EXPECT_EQ(step_to_resume_from(), 2U); });
+      disk_, 2 * crashes_per_call(), [] { write(2); }, [] { EXPECT_EQ(step_to_resume_from(), 2U); });
   crash_everywhere(
-      disk, 2 * crashes_per_call(), [] { CheckpointStore("/run/checkpoints", keep).set_aside_after(1); },
+      disk_, 2 * crashes_per_call(), [] { CheckpointStore("/run/checkpoints", keep).set_aside_after(1); },
       [] { EXPECT_GE(step_to_resume_from(), 1U); });
 }
 
-TEST(CheckpointFaults, ACallThatFailsWhileLaterOnesAreSetAsideIsReported) {
-  std::uint64_t calls = 1;
-  for (std::uint64_t number = 0; number <= calls; ++number) {
-    SCOPED_TRACE(fmt::format("call {}", number));
-    TestFiles disk;
-    const ScopedFiles replaced(disk);
-    for (const std::uint64_t step : {1, 2}) write(step);
-    disk.fail(fail_call(number, EIO));
-    const auto result = CheckpointStore("/run/checkpoints", keep).set_aside_after(1);
-    calls = std::max(calls, disk.calls());
-    disk.fail();
-    EXPECT_TRUE(number == 0 ? result.failure.empty()
-                            : test::holds(result.failure, "Input/output error") || result.checkpoints == 1)
-        << result.failure;
-    EXPECT_EQ(list_folder("/run/checkpoints").size(), 2U);
-    EXPECT_GE(step_to_resume_from(), 1U);
-  }
-  EXPECT_GT(calls, 3U);
+void write_two(TestFiles& /*disk*/) {
+  write(1);
+  write(2);
+}
+
+TEST_F(CheckpointFaults, ACallThatFailsWhileLaterOnesAreSetAsideIsReported) {
+  CheckpointStore::SetAside result;
+  fail_everywhere(
+      EIO, write_two, [&] { result = CheckpointStore("/run/checkpoints", keep).set_aside_after(1); },
+      [&](TestFiles&, const std::string&, const std::string&) {
+        EXPECT_TRUE(test::holds(result.failure, "Input/output error") || result.checkpoints == 1)
+            << result.failure;
+        EXPECT_EQ(list_folder("/run/checkpoints").size(), 2U);
+        EXPECT_GE(step_to_resume_from(), 1U);
+      });
 }
 
 /// Writes checkpoint 3, with a fault, on a copy of the disk `before`, which has checkpoints 1 and 2. Checks
@@ -162,25 +162,20 @@ std::uint64_t write_with_fault(const TestFiles& before, const TestFiles::ErrorOf
   return calls;
 }
 
-TEST(CheckpointFaults, ACallThatFailsLeavesTheEarlierCheckpoint) {
-  TestFiles before;
-  {
-    const ScopedFiles replaced(before);
-    write(1);
-    write(2);
-  }
-  EXPECT_EQ(before.unsynced(), 0U);
-  const std::uint64_t calls = write_with_fault(before, fail_call(~std::uint64_t{0}, EIO), "");
+TEST_F(CheckpointFaults, ACallThatFailsLeavesTheEarlierCheckpoint) {
+  write_two(disk_);
+  EXPECT_EQ(disk_.unsynced(), 0U);
+  const std::uint64_t calls = write_with_fault(disk_, fail_call(~std::uint64_t{0}, EIO), "");
   EXPECT_GT(calls, 50U);
   for (std::uint64_t number = 1; number <= calls; ++number) {
     SCOPED_TRACE(fmt::format("call {}", number));
-    write_with_fault(before, fail_call(number, EIO), "Input/output error");
-    write_with_fault(before, fail_call(number, ENOSPC), "No space left on device");
-    write_with_fault(before, fail_call(number, EIO, true), "Input/output error");
+    write_with_fault(disk_, fail_call(number, EIO), "Input/output error");
+    write_with_fault(disk_, fail_call(number, ENOSPC), "No space left on device");
+    write_with_fault(disk_, fail_call(number, EIO, true), "Input/output error");
   }
 }
 
-TEST(CheckpointFaults, AFullDiskLeavesTheEarlierCheckpoint) {
+TEST_F(CheckpointFaults, AFullDiskLeavesTheEarlierCheckpoint) {
   std::uint64_t full = 0;
   for (std::uint64_t room = 0; room < 5000; room += 61) {
     SCOPED_TRACE(fmt::format("room for {} bytes", room));
@@ -209,46 +204,36 @@ void expect_steps(std::initializer_list<std::uint64_t> steps) {
 }
 
 /// They make room, but for the newest good one and that of the best epoch, and no more than it takes.
-TEST(CheckpointFaults, OnAFullDiskTheOldestMakeWay) {
-  TestFiles disk;
-  const ScopedFiles replaced(disk);
-  const CheckpointStore store("/run/checkpoints", 4);
-  const auto add = [&](std::uint64_t step, std::uint64_t best_step) {
-    EXPECT_EQ(store.write(SmallCheckpoint(step, rows).contents(), best_step), "");
-  };
-  for (const std::uint64_t step : {1, 2, 3, 4}) add(step, 2);
-  disk.limit(disk.used() + 100);
-  add(5, 2);
+TEST_F(CheckpointFaults, OnAFullDiskTheOldestMakeWay) {
+  for (const std::uint64_t step : {1, 2, 3, 4}) write(step, 2, 4);
+  disk_.limit(disk_.used() + 100);
+  write(5, 2, 4);
   expect_steps({2, 3, 4, 5});
-  disk.put("/run/checkpoints/step-00000005/state.json", "damaged");
-  disk.limit(disk.used() + 100);
-  add(6, 2);
+  disk_.put("/run/checkpoints/step-00000005/state.json", "damaged");
+  disk_.limit(disk_.used() + 100);
+  write(6, 2, 4);
   expect_steps({2, 4, 5, 6});
   const std::string file = "/run/checkpoints/step-00000006/optimizer.safetensors";
-  std::string flipped = disk.contents(file);
+  std::string flipped = disk_.contents(file);
   flipped.back() ^= 1;
-  disk.put(file, flipped);
-  expect_error(Category::resource, {"No space left on device"}, [&] { add(7, 2); });
+  disk_.put(file, flipped);
+  expect_error(Category::resource, {"No space left on device"}, [] { write(7, 2, 4); });
   expect_steps({2, 4, 5, 6});
-  add(7, 0);
+  write(7, 0, 4);
   expect_steps({4, 5, 6, 7});
 }
 
-TEST(CheckpointFaults, OnAFullDiskOneOfSeveralMebibytesMakesWay) {
-  TestFiles disk;
-  const ScopedFiles replaced(disk);
+TEST_F(CheckpointFaults, OnAFullDiskOneOfSeveralMebibytesMakesWay) {
   const CheckpointStore store("/run/checkpoints", 4);
   for (const std::uint64_t step : {1, 2, 3}) {
-    if (step == 3) disk.limit(disk.used() + 100);
+    if (step == 3) disk_.limit(disk_.used() + 100);
     EXPECT_EQ(store.write(SmallCheckpoint(step, 100000).contents(), 0), "");
   }
   expect_steps({2, 3});
 }
 
 /// Even if all that may make way is not enough, the newest one stays, and one that a rollback needs.
-TEST(CheckpointFaults, OnADiskThatStaysFullTheNewestAndTheNeededStay) {
-  TestFiles disk;
-  const ScopedFiles replaced(disk);
+TEST_F(CheckpointFaults, OnADiskThatStaysFullTheNewestAndTheNeededStay) {
   const CheckpointStore store("/run/checkpoints", 9);
   const auto add = [&](std::uint64_t step) {
     EXPECT_EQ(store.write(SmallCheckpoint(step, rows).contents(), step,
@@ -256,18 +241,18 @@ TEST(CheckpointFaults, OnADiskThatStaysFullTheNewestAndTheNeededStay) {
               "");
   };
   const auto expect_full = [&](std::uint64_t step) {
-    disk.limit(0);
+    disk_.limit(0);
     expect_error(Category::resource, {"No space left on device"}, [&] { add(step); });
-    disk.limit(~std::uint64_t{0});
+    disk_.limit(~std::uint64_t{0});
   };
   for (const std::uint64_t step : {1, 2, 3, 4, 5}) add(step);
-  disk.fail([](const FileCall& call) {
+  disk_.fail([](const FileCall& call) {
     if (call.path == "/run/checkpoints/step-00000005/model.safetensors") throw std::bad_alloc();
     return 0;
   });
   expect_full(6);
   expect_steps({1, 2, 3, 4, 5});
-  disk.fail();
+  disk_.fail();
   expect_full(6);
   expect_steps({3, 5});
   EXPECT_EQ(step_to_resume_from(), 5U);
@@ -276,53 +261,37 @@ TEST(CheckpointFaults, OnADiskThatStaysFullTheNewestAndTheNeededStay) {
   expect_steps({6});
 }
 
-TEST(CheckpointFaults, ADiskThatReturnsOtherBytesIsFoundWhileTheEarlierOneIsThere) {
-  TestFiles disk;
-  const ScopedFiles replaced(disk);
+TEST_F(CheckpointFaults, ADiskThatReturnsOtherBytesIsFoundWhileTheEarlierOneIsThere) {
   write(1);
-  disk.flip_bits(true);
+  disk_.flip_bits(true);
   expect_error(Category::resource, {"the disk returns other bytes than were written"}, [] { write(2); });
-  disk.flip_bits(false);
+  disk_.flip_bits(false);
   EXPECT_EQ(step_to_resume_from(), 1U);
 }
 
-/// Lets calls that read a checkpoint fail with `reason`, one after another. The newest one may be good, and
-/// an earlier one would lose steps.
-void expect_errors_of_reads(int reason, const std::string& text) {
-  SCOPED_TRACE(text);
-  TestFiles disk;
-  const ScopedFiles replaced(disk);
-  write(1);
-  write(2);
-  std::uint64_t calls = 30, errors = 0;
-  for (std::uint64_t number = 1; number <= calls; ++number) {
-    SCOPED_TRACE(fmt::format("call {}", number));
-    disk.fail(fail_call(number, reason));
-    try {
-      const auto found = newest_good_checkpoint(
-          "/run/checkpoints", [&](const auto&, const std::string& why) { ADD_FAILURE() << why; });
-      ASSERT_TRUE(found);
-      EXPECT_EQ(found->state.step, 2U);
-    } catch (const Error& error) {
-      ++errors;
-      EXPECT_EQ(error.category(), Category::resource) << error.what();
-      test::expect_holds(error.what(), text);
-    }
-    calls = std::max(calls, disk.calls());
+/// The newest one may be good, and an earlier one would lose steps.
+TEST_F(CheckpointFaults, FailingReadsAreErrorsAndNoReasonToTakeAnEarlierOne) {
+  for (const int reason : {EIO, EACCES, EPERM}) {
+    int errors = 0;
+    fail_everywhere(
+        reason, write_two,
+        [] {
+          const auto found = newest_good_checkpoint(
+              "/run/checkpoints", [](const auto&, const std::string& why) { ADD_FAILURE() << why; });
+          ASSERT_TRUE(found);
+          EXPECT_EQ(found->state.step, 2U);
+        },
+        [&](TestFiles&, const std::string&, const std::string& error) {
+          if (error.empty()) return;
+          ++errors;
+          EXPECT_EQ(error.ends_with("; give this user permission to read it"), reason != EIO) << error;
+        });
+    EXPECT_GT(errors, 10);
   }
-  EXPECT_GT(errors, 10U);
 }
 
-TEST(CheckpointFaults, FailingReadsAreErrorsAndNoReasonToTakeAnEarlierOne) {
-  expect_errors_of_reads(EIO, "Input/output error");
-  expect_errors_of_reads(EACCES, "Permission denied; give this user permission to read it");
-  expect_errors_of_reads(EPERM, "Operation not permitted; give this user permission to read it");
-}
-
-TEST(CheckpointSpace, OfTwoCheckpointsIsWanted) {
-  TestFiles disk;
-  const ScopedFiles scope(disk);
-  disk.limit(5000000);
+TEST_F(CheckpointSpace, OfTwoCheckpointsIsWanted) {
+  disk_.limit(5000000);
   check_checkpoint_space("/run/checkpoints", 2500000);
   expect_error(Category::resource,
                {"/run/checkpoints: ", "two checkpoints of 3 MB", "5 MB are free", "run-dir none"},
@@ -330,11 +299,9 @@ TEST(CheckpointSpace, OfTwoCheckpointsIsWanted) {
 }
 
 /// Each has 3600 bytes of values, and less than as much beside them.
-TEST(CheckpointSpace, CheckpointsOfTheRunThatMayBeReplacedCountAsRoom) {
-  TestFiles disk;
-  const ScopedFiles scope(disk);
-  for (const std::uint64_t step : {1, 2}) write(step);
-  disk.limit(disk.used());
+TEST_F(CheckpointSpace, CheckpointsOfTheRunThatMayBeReplacedCountAsRoom) {
+  write_two(disk_);
+  disk_.limit(disk_.used());
   check_checkpoint_space("/run/checkpoints", 3600, 2);
   const auto expect_no_room = [](std::uint64_t step, std::uint64_t best_step) {
     expect_error(Category::resource, {"/run/checkpoints: no room for two checkpoints"},

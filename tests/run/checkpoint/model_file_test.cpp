@@ -5,7 +5,6 @@
 
 #include <array>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <map>
 
@@ -35,12 +34,7 @@ std::string entry(const std::string& name, const std::string& dtype, const std::
 
 /// The header's object of these entries.
 std::string object(std::initializer_list<std::string> entries) {
-  std::string text = "{";
-  for (const std::string& part : entries) {
-    text += text.size() == 1 ? "" : ",";
-    text += part;
-  }
-  return text += "}";
+  return fmt::format("{{{}}}", fmt::join(entries, ","));
 }
 
 ModelFile parse(const std::string& text) {
