@@ -53,39 +53,35 @@ struct Version {
 constexpr Version version_1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 constexpr Version version_2 = {"memory.max", "memory.current", "inactive_file"};
 
-struct ControlGroup {
+struct GroupFolder {
   const Version* version;
-  std::filesystem::path mount;
-  std::string path;  ///< below the mount, in the process's view
+  std::filesystem::path folder;
 };
 
-/// Reads the lines "0::/PATH" (version 2) and "7:cpu,memory:/PATH" (version 1, if it has `controller`) of
-/// /proc/self/cgroup.
-std::vector<ControlGroup> groups_of_process(const std::filesystem::path& root, const char* controller) {
+/// Folders of the groups of this process and of the groups that contain them, from the lines "0::/PATH"
+/// (version 2) and "7:cpu,memory:/PATH" (version 1, if it has `controller`) of /proc/self/cgroup. Where /proc
+/// is not the container's own, the path is that of the host: folders that do not exist have no limit.
+std::vector<GroupFolder> folders_of_groups(const std::filesystem::path& root, const char* controller) {
+  std::vector<GroupFolder> folders;
+  const auto add = [&](const Version& version, std::filesystem::path folder, const std::string& group) {
+    folders.push_back({&version, folder});
+    for (const auto& name : std::filesystem::path(group).relative_path()) {
+      if (name == ".." || name.empty()) break;
+      folders.push_back({&version, folder /= name});
+    }
+  };
   const std::filesystem::path mount = root / "sys/fs/cgroup";
   std::ifstream file(root / "proc/self/cgroup");
-  std::vector<ControlGroup> groups;
   for (std::string line; std::getline(file, line);) {
     std::istringstream fields(line);
-    std::string number, controllers, path;
+    std::string number, controllers, group;
     std::getline(fields, number, ':');
     std::getline(fields, controllers, ':');
-    std::getline(fields, path);
-    if (controllers.empty()) groups.push_back({&version_2, mount, path});
+    std::getline(fields, group);
+    if (controllers.empty()) add(version_2, mount, group);
     for (const std::string& name : split(controllers, ',')) {
-      if (name == controller) groups.push_back({&version_1, mount / controller, path});
+      if (name == controller) add(version_1, mount / controller, group);
     }
-  }
-  return groups;
-}
-
-/// Folders of a group and of the groups that contain it, the mount first. Where /proc is not the container's
-/// own, the path is that of the host: folders that do not exist have no limit.
-std::vector<std::filesystem::path> folders_of(const ControlGroup& group) {
-  std::vector<std::filesystem::path> folders = {group.mount};
-  for (const auto& name : std::filesystem::path(group.path).relative_path()) {
-    if (name == ".." || name.empty()) break;
-    folders.push_back(folders.back() / name);
   }
   return folders;
 }
@@ -106,36 +102,29 @@ std::optional<int> cpu_limit_of(const std::filesystem::path& folder) {
 
 Bytes available_memory(const std::filesystem::path& root) {
   Bytes available = kilobytes(entry(root / "proc/meminfo", "MemAvailable:"));
-  for (const ControlGroup& group : groups_of_process(root, "memory")) {
-    for (const std::filesystem::path& folder : folders_of(group)) {
-      const Bytes limit = number_in(folder / group.version->limit);
-      const Bytes usage = number_in(folder / group.version->usage);
-      if (!limit || !usage) continue;
-      const std::uint64_t cached =
-          std::min(*usage, entry(folder / "memory.stat", group.version->cached).value_or(0));
-      const std::uint64_t used = *usage - cached;
-      available = smaller(available, *limit > used ? *limit - used : 0);
-    }
+  for (const auto& [version, folder] : folders_of_groups(root, "memory")) {
+    const Bytes limit = number_in(folder / version->limit);
+    const Bytes usage = number_in(folder / version->usage);
+    if (!limit || !usage) continue;
+    const std::uint64_t cached = std::min(*usage, entry(folder / "memory.stat", version->cached).value_or(0));
+    const std::uint64_t used = *usage - cached;
+    available = smaller(available, *limit > used ? *limit - used : 0);
   }
   return available;
 }
 
 Bytes total_memory(const std::filesystem::path& root) {
   Bytes total = kilobytes(entry(root / "proc/meminfo", "MemTotal:"));
-  for (const ControlGroup& group : groups_of_process(root, "memory")) {
-    for (const std::filesystem::path& folder : folders_of(group)) {
-      total = smaller(total, number_in(folder / group.version->limit));
-    }
+  for (const auto& [version, folder] : folders_of_groups(root, "memory")) {
+    total = smaller(total, number_in(folder / version->limit));
   }
   return total;
 }
 
 std::optional<int> cpu_limit(const std::filesystem::path& root) {
   std::optional<int> least;
-  for (const ControlGroup& group : groups_of_process(root, "cpu")) {
-    for (const std::filesystem::path& folder : folders_of(group)) {
-      if (const auto limit = cpu_limit_of(folder)) least = std::min(*limit, least.value_or(*limit));
-    }
+  for (const GroupFolder& group : folders_of_groups(root, "cpu")) {
+    if (const auto limit = cpu_limit_of(group.folder)) least = std::min(*limit, least.value_or(*limit));
   }
   return least;
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "core/text/printable.h"
@@ -18,13 +17,6 @@ void expect_length(std::size_t length, std::size_t elements) {
               fmt::format("an array of {} floats was given to an update of {}", length, elements));
 }
 
-/// Number of states of the rule: state_names().size(), but without allocating memory.
-template <class Rule>
-constexpr std::size_t states_of() {
-  if constexpr (Rule::layerwise) return std::max(Rule::update_states, Rule::prepare_states);
-  return Rule::update_states;
-}
-
 void check_arrays(std::size_t elements, std::size_t gradients, std::span<const std::span<float>> states,
                   std::size_t count) {
   expect_length(gradients, elements);
@@ -35,25 +27,19 @@ void check_arrays(std::size_t elements, std::size_t gradients, std::span<const s
   for (const std::span<float>& state : states) expect_length(state.size(), elements);
 }
 
-/// The first `count` states of one element at a time.
-template <std::size_t count>
-class ElementStates {
- public:
-  explicit ElementStates(std::span<const std::span<float>> states) {
-    for (std::size_t k = 0; k < count; ++k) data_[k] = states[k].data();
+/// Calls work(i, states of element i) for each element, with the first `count` states. Compilers vectorise
+/// the loop, as the rules in `work` are inlined into it.
+template <std::size_t count, class Work>
+void for_each_element(std::size_t elements, std::span<const std::span<float>> states, const Work& work) {
+  std::array<float*, count> arenas{};
+  for (std::size_t k = 0; k < count; ++k) arenas[k] = states[k].data();
+  for (std::size_t i = 0; i < elements; ++i) {
+    std::array<float, count> state{};
+    for (std::size_t k = 0; k < count; ++k) state[k] = arenas[k][i];
+    work(i, state.data());
+    for (std::size_t k = 0; k < count; ++k) arenas[k][i] = state[k];
   }
-  std::array<float, count> load(std::size_t i) const {
-    std::array<float, count> values{};
-    for (std::size_t k = 0; k < count; ++k) values[k] = data_[k][i];
-    return values;
-  }
-  void store(std::size_t i, const std::array<float, count>& values) const {
-    for (std::size_t k = 0; k < count; ++k) data_[k][i] = values[k];
-  }
-
- private:
-  std::array<float*, count> data_{};
-};
+}
 
 }  // namespace
 
@@ -62,29 +48,25 @@ Optimizer::Optimizer(const OptimizerOptions& options)
 Optimizer::~Optimizer() = default;
 
 std::vector<std::string> Optimizer::states() const {
-  return std::visit([]<class Rule>(const Rule&) { return Rule::state_names(); }, rule_->value);
+  return std::visit([]<class Rule>(const Rule&) { return Names(Rule::states.begin(), Rule::states.end()); },
+                    rule_->value);
 }
 
 bool Optimizer::layerwise() const {
   return std::visit([]<class Rule>(const Rule&) { return Rule::layerwise; }, rule_->value);
 }
 
-/// Compilers vectorise these loops, as rules are inlined into them.
 void Optimizer::update(std::span<float> parameters, std::span<const float> gradients,
                        std::span<const std::span<float>> states, const Step& step) const {
   const auto apply = [&]<class Rule>(const Rule& rule) {
-    check_arrays(parameters.size(), gradients.size(), states, states_of<Rule>());
-    const auto coefficients = rule.coefficients(step);
-    const ElementStates<Rule::update_states> arenas(states);
-    float* p = parameters.data();
-    const float* g = gradients.data();
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      auto state = arenas.load(i);
+    check_arrays(parameters.size(), gradients.size(), states, Rule::states.size());
+    const auto work = [c = rule.coefficients(step), p = parameters.data(), g = gradients.data()](
+                          std::size_t i, float* state) {
       float parameter = p[i];
-      Rule::update(coefficients, parameter, g[i], state.data());
-      arenas.store(i, state);
+      Rule::update(c, parameter, g[i], state);
       p[i] = parameter;
-    }
+    };
+    for_each_element<Rule::update_states>(parameters.size(), states, work);
   };
   std::visit(apply, rule_->value);
 }
@@ -92,19 +74,15 @@ void Optimizer::update(std::span<float> parameters, std::span<const float> gradi
 void Optimizer::prepare(std::span<const float> parameters, std::span<float> gradients,
                         std::span<const std::span<float>> states, const Step& step) const {
   const auto apply = [&]<class Rule>(const Rule& rule) {
-    check_arrays(parameters.size(), gradients.size(), states, states_of<Rule>());
+    check_arrays(parameters.size(), gradients.size(), states, Rule::states.size());
     if constexpr (Rule::layerwise) {
-      const auto coefficients = rule.coefficients(step);
-      const ElementStates<Rule::prepare_states> arenas(states);
-      const float* p = parameters.data();
-      float* g = gradients.data();
-      for (std::size_t i = 0; i < gradients.size(); ++i) {
-        auto state = arenas.load(i);
+      const auto work = [c = rule.coefficients(step), p = parameters.data(), g = gradients.data()](
+                            std::size_t i, float* state) {
         float gradient = g[i];
-        Rule::prepare(coefficients, p[i], gradient, state.data());
-        arenas.store(i, state);
+        Rule::prepare(c, p[i], gradient, state);
         g[i] = gradient;
-      }
+      };
+      for_each_element<Rule::prepare_states>(gradients.size(), states, work);
     }
   };
   std::visit(apply, rule_->value);

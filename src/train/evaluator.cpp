@@ -87,14 +87,9 @@ Evaluator::Rounds Evaluator::record(std::uint64_t rounds) {
                                                   std::size_t /*executor*/, std::uint32_t leaf) {
     runner.load(stream, leaf);
     runner.forward(stream, runner.nodes_and_loss(), parameters_.data(), pass_.result(leaf));
-    if (classes_ > 0) {
-      runner.predict(
-          stream, predictions_.as<Prediction>() + std::size_t{leaf - first_leaf()} * loader_.micro_batch());
-    }
-    if (outputs_ > 0) {
-      runner.write_outputs(
-          stream, own_outputs_.floats().data() + (position(leaf) - position(first_leaf())) * outputs_);
-    }
+    const std::uint64_t before = position(leaf) - position(first_leaf());
+    if (classes_ > 0) runner.predict(stream, predictions_.as<Prediction>() + before);
+    if (outputs_ > 0) runner.write_outputs(stream, own_outputs_.floats().data() + before * outputs_);
   };
   const bool cuda = session_.placement().device == DeviceKind::cuda;
   const std::uint64_t leaves = last_leaf() - first_leaf();
@@ -159,8 +154,8 @@ void Evaluator::collect_outputs() {
   outputs_ = static_cast<std::size_t>(loader_.dataset().classes());
   gather_.emplace(session_.world());
   session_.world().agree([&] {
-    const std::uint64_t samples = position(last_leaf()) - position(first_leaf());
-    own_outputs_ = session_.device().allocate(std::max<std::size_t>(samples * outputs_, 1) * sizeof(float));
+    own_outputs_ =
+        session_.device().allocate(std::max<std::size_t>(own_samples() * outputs_, 1) * sizeof(float));
     if (session_.world().rank() == 0) all_outputs_.resize(loader_.dataset().size() * outputs_);
   });
 }
@@ -187,10 +182,9 @@ std::vector<std::uint64_t> Evaluator::confusion() const {
   std::vector<Prediction> own(own_samples());
   session_.device().copy(own.data(), predictions_.data(), own.size() * sizeof(Prediction));
   std::vector<std::uint64_t> counts(classes_ * classes_);
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    const std::uint32_t leaf = first_leaf() + static_cast<std::uint32_t>(i / loader_.micro_batch());
-    if (i % loader_.micro_batch() >= loader_.samples(leaf) || own[i].label < 0) continue;
-    ++counts[static_cast<std::size_t>(own[i].label) * classes_ + static_cast<std::size_t>(own[i].predicted)];
+  for (const auto& [label, predicted] : own) {
+    if (label < 0) continue;
+    ++counts[static_cast<std::size_t>(label) * classes_ + static_cast<std::size_t>(predicted)];
   }
   session_.world().sum(counts);
   return counts;

@@ -55,12 +55,12 @@ class Evaluator {
   /// Programs of each round; a GPU has several, of a limited length.
   using Rounds = std::vector<std::vector<std::unique_ptr<Program>>>;
   Rounds record(std::uint64_t rounds);
-  std::size_t own_samples() const { return std::size_t{last_leaf() - first_leaf()} * loader_.micro_batch(); }
   std::vector<std::uint64_t> confusion() const;
   void collect_outputs();
   std::vector<LabelResult> labels(std::uint64_t skipped);
   /// Number of the first sample of a leaf, or of all samples.
   std::uint64_t position(std::uint32_t leaf) const;
+  std::size_t own_samples() const { return position(last_leaf()) - position(first_leaf()); }
   /// Leaves of this rank: the first, and the one after the last.
   std::uint32_t first_leaf() const { return pass_.assignment().executors.front(); }
   std::uint32_t last_leaf() const { return pass_.assignment().executors.back(); }

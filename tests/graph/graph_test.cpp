@@ -24,15 +24,6 @@ const GraphNode& node_named(const Graph& graph, const std::string& name) {
   throw std::out_of_range(name);
 }
 
-TEST(Network, LenetHasTheParametersOfTheText) {
-  const auto network = make_model("lenet", {1, 28, 28}, 10);
-  std::vector<std::string> names;
-  for (const Parameter& parameter : network->parameters()) names.push_back(parameter.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias",
-                                             "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"}));
-  EXPECT_EQ(network->parameters()[0].shape, (std::vector<std::int64_t>{20, 1, 3, 3}));
-}
-
 TEST(Graph, LenetFusesToFiveNodesAndComputesNoPixelThatPoolingDrops) {
   const auto network = make_model("lenet", {1, 28, 28}, 10);
   const Graph graph = build_graph(*network);

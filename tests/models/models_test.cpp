@@ -6,7 +6,6 @@
 #include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "support/expect_error.h"
 

@@ -2,35 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/graph.h"
 #include "lockstep/models.h"
 #include "train/label_results.h"
+#include "train/phases.h"
 #include "train/predictions.h"
-#include "train/small_run.h"
 
 namespace lockstep::test {
 namespace {
 
 class Evaluators : public testing::Test {
  protected:
-  Evaluators()
-      : session_(world(), find_placement(world(), execution_, Reduce::canonical), execution_),
-        layout_(layout_arena(small_network().parameters())),
-        graph_(session_.backend().compile(build_graph(small_network()), layout_,
-                                          {.samples = 8, .training = false})),
-        parameters_(session_.device().allocate(layout_.elements * sizeof(float))) {
-    initialize_parameters(small_network().parameters(), layout_, 0, parameters_.floats().data());
-  }
-
   Evaluator make(std::uint64_t rounds) {
-    return {session_, *graph_, test_set(), 8, parameters_.floats(), {}, rounds};
+    return {network_.session, *network_.graph, test_set(), 8, network_.parameters.floats(), {}, rounds};
   }
 
-  ExecutionOptions execution_{.threads = 2};
-  Session session_;
-  ArenaLayout layout_;
-  std::unique_ptr<CompiledGraph> graph_;
-  Buffer parameters_;
+  NetworkToEvaluate network_{small_network(), {.threads = 2}, 8};
 };
 
 TEST_F(Evaluators, RoundsDoNotChangeTheResult) {
@@ -100,11 +86,11 @@ TEST(Evaluation, LabelsAreThoseOfTheSamplesThatCanBeRead) {
 }
 
 TEST_F(Evaluators, RoundsFollowFromTheWork) {
-  EXPECT_EQ(evaluation_rounds(session_, small_network(), 77, 8), 1U);
+  EXPECT_EQ(evaluation_rounds(network_.session, small_network(), 77, 8), 1U);
   const auto resnet50 = make_model("resnet50", {3, 224, 224}, 1000);  // 4.1e9 multiply-adds an image
-  EXPECT_NEAR(static_cast<double>(evaluation_rounds(session_, *resnet50, 50000, 2)), 10225.0, 100.0);
-  EXPECT_EQ(evaluation_rounds(session_, *resnet50, 50000, 64), 782U);  // at most one leaf each
-  EXPECT_EQ(evaluation_rounds(session_, *resnet50, 0, 64), 1U);
+  EXPECT_NEAR(static_cast<double>(evaluation_rounds(network_.session, *resnet50, 50000, 2)), 10225.0, 100.0);
+  EXPECT_EQ(evaluation_rounds(network_.session, *resnet50, 50000, 64), 782U);  // at most one leaf each
+  EXPECT_EQ(evaluation_rounds(network_.session, *resnet50, 0, 64), 1U);
 }
 
 }  // namespace

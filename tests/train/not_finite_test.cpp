@@ -16,12 +16,6 @@ constexpr CheckpointOptions at_ends_of_epochs = {.every = {}};
 
 CheckpointOptions every(std::uint64_t steps) { return {.every = {.steps = steps}}; }
 
-TrainerOptions with_epochs(int epochs, OnNan on_nan) {
-  TrainerOptions chosen = poisoned_options(on_nan);
-  chosen.epochs = epochs;
-  return chosen;
-}
-
 std::filesystem::path checkpoint(const TemporaryFolder& folder, int step) {
   return folder / ("step-0000000" + std::to_string(step));
 }
@@ -73,9 +67,9 @@ TEST(NotFinite, RollbackPassesOverTheBatchesSinceTheCheckpoint) {
   const Permutation order(300, options().seed, 0);
   for (std::uint64_t position = 0; position < 3 * 64; ++position) all.insert(order(position));
   PoisonedRun skipped, back;
-  skipped.train(world(), Poisoned(all), with_epochs(1, OnNan::skip));
+  skipped.train(world(), Poisoned(all), poisoned_options(OnNan::skip, 1));
   const TemporaryFolder folder;
-  back.train(world(), Poisoned({sample_of_step(3)}), with_epochs(1, OnNan::rollback), folder.path(),
+  back.train(world(), Poisoned({sample_of_step(3)}), poisoned_options(OnNan::rollback, 1), folder.path(),
              at_ends_of_epochs);
   EXPECT_EQ(back.returns(), "3>0");
   EXPECT_EQ(back.skipped_steps, Steps{3});
@@ -87,7 +81,7 @@ TEST(NotFinite, RollbackPassesOverTheBatchesSinceTheCheckpoint) {
 /// not one to go back to.
 TEST(NotFinite, AResumedRunGoesBackToTheSameCheckpoints) {
   const Poisoned train({sample_of_step(3), sample_of_step(5)});
-  const TrainerOptions chosen = with_epochs(3, OnNan::rollback);
+  const TrainerOptions chosen = poisoned_options(OnNan::rollback, 3);
   const TemporaryFolder folder, other;
   PoisonedRun whole, parts;
   whole.train(world(), train, chosen, folder.path(), {.every = {}, .keep = 1});
@@ -109,34 +103,32 @@ TEST(NotFinite, RollbackTakesAnEarlierCheckpointInsteadOfADamagedOne) {
   run.on_checkpoint = [&](const CheckpointReport& report) {
     if (report.step == 3) std::filesystem::resize_file(report.folder / "optimizer.safetensors", 10);
   };
-  run.train(world(), Poisoned({sample_of_step(4)}), with_epochs(1, OnNan::rollback), folder.path(), every(1));
+  run.train(world(), Poisoned({sample_of_step(4)}), poisoned_options(OnNan::rollback, 1), folder.path(),
+            every(1));
   EXPECT_EQ(run.returns(), "4>2");
   ASSERT_FALSE(run.reports.empty());
   EXPECT_NE(run.reports[0].remark.find("step-00000003"), std::string::npos) << run.reports[0].remark;
 }
 
 TEST(NotFinite, AParameterEndsTheRunAtTheEndOfTheEpochAndIsInNoCheckpoint) {
-  const TemporaryFolder folder, checkpoints;
+  const TemporaryFolder checkpoints;
   for (const OnNan on_nan : {OnNan::stop, OnNan::skip, OnNan::rollback}) {
     TrainerOptions chosen = poisoned_options(on_nan);
     chosen.model_ema = false;
     chosen.model_ema_decay = TrainerOptions().model_ema_decay;
-    const std::string name = write_model_with_nan(folder / "model", world(), chosen);
-    const auto network = two_channel_network();
-    const Poisoned train({}), test({}, 77);
-    Trainer trainer(world(), *network, train, test, chosen);
-    trainer.load(ModelFile::read((folder / "model").string()));
+    TrainerWithNan run(chosen);
+    Trainer& trainer = run.trainer;
     std::vector<std::string> failures;
     trainer.on_event = observer([&](const CheckpointReport& report) { failures.push_back(report.failure); });
     trainer.write_checkpoints(checkpoints.path(), every(2));
     if (on_nan == OnNan::rollback) {
       expect_error(Category::data,
-                   {"step 5: the parameter '" + name + "' is not finite", "no good checkpoint before it"},
+                   {"step 5: the parameter '" + run.name + "' is not finite", "no good checkpoint before it"},
                    [&] { trainer.fit(); });
       ASSERT_FALSE(failures.empty());
-      EXPECT_EQ(failures[0], "the parameter '" + name + "' is not finite");
+      EXPECT_EQ(failures[0], "the parameter '" + run.name + "' is not finite");
     } else {
-      expect_error(Category::data, {"at the end of epoch 1 (step 5)", "'" + name + "' is not finite"},
+      expect_error(Category::data, {"at the end of epoch 1 (step 5)", "'" + run.name + "' is not finite"},
                    [&] { trainer.fit(); });
     }
   }
@@ -153,7 +145,7 @@ std::set<std::uint64_t> everything() {
 TEST(NotFinite, AfterTenSkippedStepsInARowTheRunEnds) {
   PoisonedRun run;
   expect_error(Category::data, {"10 steps in a row, up to step 10,"},
-               [&] { run.train(world(), Poisoned(everything()), with_epochs(3, OnNan::skip)); });
+               [&] { run.train(world(), Poisoned(everything()), poisoned_options(OnNan::skip, 3)); });
   ASSERT_EQ(run.reports.size(), 10U);
   EXPECT_EQ(run.reports[8].handling, OnNan::skip);
   EXPECT_EQ(run.reports[9].handling, OnNan::stop);
@@ -161,7 +153,7 @@ TEST(NotFinite, AfterTenSkippedStepsInARowTheRunEnds) {
 
 TEST(NotFinite, SkippedStepsAreCountedFromTheLastOneThatCounts) {
   PoisonedRun run;
-  run.train(world(), Poisoned({sample_of_step(3)}), with_epochs(11, OnNan::skip));
+  run.train(world(), Poisoned({sample_of_step(3)}), poisoned_options(OnNan::skip, 11));
   EXPECT_EQ(run.skipped_steps, Steps(11, 1));
 }
 
@@ -171,7 +163,7 @@ TEST(NotFinite, ARunOfWhichNoStepCountsEndsWithAnError) {
     PoisonedRun run;
     expect_error(Category::data, {"every step up to step 5 was skipped or undone", "smaller learning rate"},
                  [&] {
-                   run.train(world(), Poisoned(everything()), with_epochs(1, on_nan), folder.path(),
+                   run.train(world(), Poisoned(everything()), poisoned_options(on_nan, 1), folder.path(),
                              at_ends_of_epochs);
                  });
     EXPECT_EQ(run.skipped_steps, Steps{5});
@@ -183,8 +175,8 @@ TEST(NotFinite, ARunOfWhichNoStepCountsEndsWithAnError) {
     EXPECT_EQ(run.reports[5].epoch, 1);
     PoisonedRun resumed;
     expect_error(Category::data, {"every step up to step 5 was skipped or undone"}, [&] {
-      resumed.train(world(), Poisoned(everything()), with_epochs(1, on_nan), folder.path(), at_ends_of_epochs,
-                    checkpoint(folder, 5));
+      resumed.train(world(), Poisoned(everything()), poisoned_options(on_nan, 1), folder.path(),
+                    at_ends_of_epochs, checkpoint(folder, 5));
     });
   }
 }
@@ -193,7 +185,7 @@ TEST(NotFinite, AfterTenReturnsWithoutAWholeEpochTheRunEnds) {
   const TemporaryFolder folder;
   PoisonedRun run;
   expect_error(Category::data, {"step 11: the loss is", "10 returns to a checkpoint"}, [&] {
-    run.train(world(), Poisoned(everything()), with_epochs(3, OnNan::rollback), folder.path(),
+    run.train(world(), Poisoned(everything()), poisoned_options(OnNan::rollback, 3), folder.path(),
               at_ends_of_epochs);
   });
   ASSERT_EQ(run.reports.size(), 11U) << "the last one, too, whose samples a user wants to see";
@@ -212,7 +204,7 @@ TEST(NotFinite, ReturnsAreCountedFromTheLastWholeEpoch) {
     const std::size_t epochs = run.skipped_steps.size();
     (epochs % 2 == 0 ? poisoned : clean).change(id, pixels);
   };
-  run.train(world(), train, with_epochs(5, OnNan::rollback), folder.path(), at_ends_of_epochs);
+  run.train(world(), train, poisoned_options(OnNan::rollback, 5), folder.path(), at_ends_of_epochs);
   EXPECT_EQ(run.skipped_steps, (Steps{5, 0, 5, 0, 5}));
   EXPECT_EQ(run.reports.size(), 15U);
 }

@@ -29,4 +29,23 @@ struct Phases {
         steps(session, run, *graph, state) {}
 };
 
+/// A network with its first values, compiled for evaluations in micro-batches of `samples`.
+struct NetworkToEvaluate {
+  Session session;
+  ArenaLayout layout;
+  std::unique_ptr<CompiledGraph> graph;
+  Buffer parameters;
+
+  NetworkToEvaluate(const Network& network, const ExecutionOptions& execution, int samples)
+      : session(world(), find_placement(world(), execution), execution),
+        layout(layout_arena(network.parameters())),
+        graph(
+            session.backend().compile(build_graph(network), layout, {.samples = samples, .training = false})),
+        parameters(session.device().allocate(layout.elements * sizeof(float))) {
+    const HostView view(session.device(), parameters);
+    initialize_parameters(network.parameters(), layout, 0, view.floats().data());
+    view.store();
+  }
+};
+
 }  // namespace lockstep::test

@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/error.h"
-#include "lockstep/model_file.h"
 #include "lockstep/sampler.h"
 #include "train/small_run.h"
 
@@ -29,9 +27,10 @@ class Poisoned : public Synthetic {
   }
 };
 
-/// Two epochs of five steps.
-inline TrainerOptions poisoned_options(OnNan on_nan) {
+/// Epochs of five steps.
+inline TrainerOptions poisoned_options(OnNan on_nan, int epochs = 2) {
   TrainerOptions chosen = options();
+  chosen.epochs = epochs;
   chosen.on_nan = on_nan;
   chosen.input = {.mean = {0.3, 0.0}, .deviation = {0.4, 2e-38}};
   chosen.augment = {.crop_padding = 1, .hflip = 0.5};
@@ -56,32 +55,23 @@ inline std::unique_ptr<Network> two_channel_network(bool batch_norm = true) {
   return network;
 }
 
-/// Writes the initial parameters of a two_channel_network(), with a NaN in those whose names end with
-/// `name_end`; no loss of a training step depends on a running mean. Returns the name of the last of them.
-inline std::string write_model_with_nan(const std::filesystem::path& file, const World& world,
-                                        const TrainerOptions& chosen,
-                                        const std::string& name_end = "running_mean") {
-  const auto network = two_channel_network();
-  const Poisoned clean({}, 77);
-  Trainer(world, *network, clean, clean, chosen).save(file.string());
-  const ModelFile model = ModelFile::read(file.string());
-  std::string name;
-  std::vector<std::vector<float>> values;
-  std::vector<NamedTensor> tensors;
-  values.reserve(network->parameters().size());
-  for (const Parameter& parameter : network->parameters()) {
-    const std::span<const float> saved = model.floats(parameter.name, parameter.shape);
-    std::vector<float>& copy = values.emplace_back(saved.begin(), saved.end());
-    if (parameter.name.ends_with(name_end)) {
+/// Trainer of a two_channel_network() that begins with a NaN in the parameters whose names end with
+/// `name_end`; no loss of a training step depends on a running mean.
+struct TrainerWithNan {
+  std::unique_ptr<Network> network = two_channel_network();
+  Poisoned train{{}}, test{{}, 77};
+  Trainer trainer;
+  std::string name;  ///< of the last of these parameters
+
+  explicit TrainerWithNan(const TrainerOptions& chosen, const std::string& name_end = "running_mean")
+      : trainer(world(), *network, train, test, chosen) {
+    trainer.load(first_values(*network, [&](const Parameter& parameter, std::span<float> values) {
+      if (!parameter.name.ends_with(name_end)) return;
       name = parameter.name;
-      copy.back() = std::numeric_limits<float>::quiet_NaN();
-    }
-    tensors.push_back(
-        {parameter.name, {parameter.shape.begin(), parameter.shape.end()}, std::span<const float>(copy)});
+      values.back() = std::numeric_limits<float>::quiet_NaN();
+    }));
   }
-  write_model_file(file, tensors, {});
-  return name;
-}
+};
 
 /// What a run did.
 struct PoisonedRun {

@@ -5,24 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "graph/graph.h"
 #include "lockstep/evaluation.h"
-#include "support/temporary_folder.h"
-#include "train/session/parameter_set.h"
 #include "train/small_run.h"
 
 namespace lockstep::test {
-
-/// Model file with the first values of the network's parameters.
-inline ModelFile first_values(const Network& network) {
-  const TemporaryFolder folder;
-  const std::string file = (folder / "first.safetensors").string();
-  const ArenaLayout layout = layout_arena(network.parameters());
-  std::vector<float> arena(layout.elements);
-  initialize_parameters(network.parameters(), layout, 0, arena.data());
-  ParameterSet(network, layout, arena).save(file);
-  return ModelFile::read(file);
-}
 
 inline EvaluationOptions in_micro_batches_of(int samples, ExecutionOptions execution = {.threads = 1}) {
   return {.batch = {.size = samples, .micro_batches = 1}, .execution = std::move(execution)};

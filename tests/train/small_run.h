@@ -1,12 +1,18 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "graph/graph.h"
+#include "lockstep/model_file.h"
 #include "lockstep/network.h"
 #include "lockstep/trainer.h"
 #include "support/synthetic.h"
+#include "support/temporary_folder.h"
+#include "train/session/parameter_set.h"
 
 /// Small run, of a few seconds: data sets, networks and options.
 namespace lockstep::test {
@@ -47,6 +53,23 @@ inline std::unique_ptr<Network> network_with_batch_norm() {
   return network;
 }
 
+/// Model file with the first values of the network's parameters, which `change` may change.
+inline ModelFile first_values(
+    const Network& network,
+    const std::function<void(const Parameter&, std::span<float>)>& change = [](auto&&...) {}) {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "first.safetensors").string();
+  const ArenaLayout layout = layout_arena(network.parameters());
+  std::vector<float> arena(layout.elements);
+  initialize_parameters(network.parameters(), layout, 0, arena.data());
+  const ParameterSet parameters(network, layout, arena);
+  for (std::size_t i = 0; i < network.parameters().size(); ++i) {
+    change(network.parameters()[i], parameters.values(i));
+  }
+  parameters.save(file);
+  return ModelFile::read(file);
+}
+
 inline TrainerOptions options() {
   return {.epochs = 2,
           .batch = {.size = 64, .micro_batches = 4},
@@ -79,15 +102,21 @@ struct FinishedRun {
   std::string digest;
 };
 
-inline FinishedRun train(const TrainerOptions& chosen, const Network& network = small_network(),
-                         const Dataset& training = train_set(), const Dataset& testing = test_set()) {
+/// Makes the rest of the run.
+inline FinishedRun finish(Trainer& trainer) {
   FinishedRun run;
-  Trainer trainer(world(), network, training, testing, chosen);
   trainer.on_event = observer([&](const StepReport& report) { run.steps.push_back(report); },
                               [&](const EpochReport& report) { run.epochs.push_back(report); });
   trainer.fit();
+  trainer.on_event = nullptr;
   run.digest = trainer.digest();
   return run;
+}
+
+inline FinishedRun train(const TrainerOptions& chosen, const Network& network = small_network(),
+                         const Dataset& training = train_set(), const Dataset& testing = test_set()) {
+  Trainer trainer(world(), network, training, testing, chosen);
+  return finish(trainer);
 }
 
 }  // namespace lockstep::test

@@ -72,18 +72,17 @@ TEST(Trainer, FitsFromAnyStep) {
   const FinishedRun whole = train(chosen);
   for (const int steps : {1, 4, 5, 7, 10}) {
     Trainer trainer = small_trainer(chosen);
-    std::vector<EpochReport> reports;
-    trainer.on_event = observer([&](const EpochReport& report) { reports.push_back(report); });
+    trainer.on_event = observer([](const EpochReport& /*report*/) { ADD_FAILURE() << "by single steps"; });
     for (int step = 0; step < steps; ++step) EXPECT_EQ(trainer.steps(1).steps, 1);
-    trainer.fit();
-    EXPECT_EQ(trainer.digest(), whole.digest) << steps;
-    ASSERT_EQ(reports.size(), steps < 5 ? 2U : steps < 10 ? 1U : 0U);
-    for (std::size_t i = 0; i < reports.size(); ++i) {
-      const EpochReport& same = whole.epochs[whole.epochs.size() - reports.size() + i];
-      EXPECT_EQ(reports[i].epoch, same.epoch) << steps;
-      EXPECT_EQ(reports[i].train.loss, same.train.loss) << steps;
-      EXPECT_EQ(reports[i].train.samples, 300U) << steps;
-      EXPECT_EQ(reports[i].test.loss, same.test.loss) << steps;
+    const FinishedRun rest = finish(trainer);
+    EXPECT_EQ(rest.digest, whole.digest) << steps;
+    ASSERT_EQ(rest.epochs.size(), steps < 5 ? 2U : steps < 10 ? 1U : 0U);
+    for (std::size_t i = 0; i < rest.epochs.size(); ++i) {
+      const EpochReport& same = whole.epochs[whole.epochs.size() - rest.epochs.size() + i];
+      EXPECT_EQ(rest.epochs[i].epoch, same.epoch) << steps;
+      EXPECT_EQ(rest.epochs[i].train.loss, same.train.loss) << steps;
+      EXPECT_EQ(rest.epochs[i].train.samples, 300U) << steps;
+      EXPECT_EQ(rest.epochs[i].test.loss, same.test.loss) << steps;
     }
   }
 }
@@ -268,10 +267,8 @@ TEST(Trainer, AveragesAreEvaluatedAndSavedButTheDigestIsTheTrainedOne) {
   chosen.model_ema_decay = 0.9;
   Trainer trainer = small_trainer(chosen);
   const std::string start = trainer.digest();
-  Evaluation test;
-  trainer.on_event = observer([&](const EpochReport& report) { test = report.test; });
-  trainer.fit();
-  EXPECT_EQ(trainer.digest(), trained);
+  const FinishedRun run = finish(trainer);
+  EXPECT_EQ(run.digest, trained);
 
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "averages.safetensors").string();
@@ -282,7 +279,7 @@ TEST(Trainer, AveragesAreEvaluatedAndSavedButTheDigestIsTheTrainedOne) {
   EXPECT_EQ(evaluate(world(), small_network(), model, test_set(),
                      {.batch = {.size = 64, .micro_batches = 4}, .execution = {.threads = 1}})
                 .loss,
-            test.loss);
+            run.epochs.at(0).test.loss);
 }
 
 /// By the trainer that was evaluated, and by one that resumes its checkpoint and makes no step.
@@ -331,11 +328,9 @@ TEST(Trainer, EarlyStoppingEndsTheRunAndNamesTheBestEpoch) {
   for (const int patience : {0, 1, 3, 4}) {
     chosen.early_stopping = patience;
     Trainer trainer = small_trainer(chosen);
-    std::vector<bool> best;
-    trainer.on_event = observer([&](const EpochReport& report) { best.push_back(report.best); });
-    trainer.fit();
-    EXPECT_EQ(best.size(), patience == 0 ? 5U : static_cast<std::size_t>(1 + patience));
-    EXPECT_EQ(std::count(best.begin(), best.end(), true), 1);
+    const std::vector<EpochReport> epochs = finish(trainer).epochs;
+    EXPECT_EQ(epochs.size(), patience == 0 ? 5U : static_cast<std::size_t>(1 + patience));
+    EXPECT_EQ(std::ranges::count(epochs, true, &EpochReport::best), 1);
     EXPECT_EQ(trainer.best().epoch, 1);
     EXPECT_EQ(trainer.stopped_early(), patience == 1 || patience == 3);  // 4: all 5 epochs were trained
   }

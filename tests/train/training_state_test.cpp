@@ -11,14 +11,8 @@ namespace {
 
 using test::augmented;
 using test::options;
-
-struct Phases : test::Phases {
-  explicit Phases(const TrainerOptions& chosen) : test::Phases(test::world(), chosen) {}
-
-  void make_steps(std::uint64_t count) {
-    for (std::uint64_t i = 0; i < count; ++i) steps.run_while(state.progress.step++, 1, 1, nullptr);
-  }
-};
+using test::Phases;
+using test::world;
 
 std::vector<std::string> names_of(const TrainingState& state) {
   std::vector<std::string> names;
@@ -29,13 +23,13 @@ std::vector<std::string> names_of(const TrainingState& state) {
 TEST(TrainingState, NamesItsArenas) {
   TrainerOptions chosen = options();
   using Names = std::vector<std::string>;
-  EXPECT_EQ(names_of(Phases(chosen).state), (Names{"parameters", "optimizer.momentum"}));
+  EXPECT_EQ(names_of(Phases(world(), chosen).state), (Names{"parameters", "optimizer.momentum"}));
   chosen.optimizer = {};
-  EXPECT_EQ(names_of(Phases(chosen).state), Names{"parameters"});
+  EXPECT_EQ(names_of(Phases(world(), chosen).state), Names{"parameters"});
   chosen.optimizer = {.name = "adamw"};
   chosen.model_ema = true;
   chosen.model_ema_decay = 0.9;
-  const Phases phases(chosen);
+  const Phases phases(world(), chosen);
   EXPECT_EQ(names_of(phases.state),
             (Names{"parameters", "average", "optimizer.exp_avg", "optimizer.exp_avg_sq"}));
   for (const NamedArena& arena : phases.state.arenas()) {  // one rank has all elements
@@ -50,7 +44,7 @@ TEST(TrainingState, IsHashedWithItsAverages) {
   TrainerOptions chosen = options();
   chosen.model_ema = true;
   chosen.model_ema_decay = 0.9;
-  const Phases phases(chosen);
+  const Phases phases(world(), chosen);
   const auto all = phases.state.hash(), parameters = phases.state.parameter_hash();
   phases.state.results()[5] += 1.0F;
   EXPECT_NE(phases.state.hash(), all);
@@ -63,10 +57,10 @@ TEST(TrainingSteps, AreAbandonedAndRepeatedWithoutATrace) {
     TrainerOptions chosen = augmented(options());
     chosen.optimizer.clip_grad = 0.1;
     chosen.execution.threads = threads;
-    Phases whole(chosen);
-    whole.make_steps(5);
+    Phases whole(world(), chosen);
+    for (std::uint64_t step = 0; step < 5; ++step) whole.steps.run_while(step, 1, 1, nullptr);
     for (const std::uint64_t rounds : {2U, 8U, 16U}) {
-      Phases parts(chosen);
+      Phases parts(world(), chosen);
       for (std::uint64_t step = 0; step < 5; ++step) {
         for (const std::uint64_t last : {std::uint64_t{0}, rounds / 2 - 1, rounds - 2}) {
           std::uint64_t asked = 0;

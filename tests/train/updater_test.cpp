@@ -39,8 +39,8 @@ void fill(std::vector<std::vector<float>>& own, std::uint32_t first, const std::
   }
 }
 
-Arenas train_rank(const Scenario& run, Communicator& communicator,
-                  std::vector<Arenas>* after_each = nullptr) {
+/// Arenas after each step; at the end, with the averages of all ranks.
+std::vector<Arenas> train_rank(const Scenario& run, Communicator& communicator) {
   const ArenaLayout layout = layout_arena(run.parameters);
   Arenas arenas{run.start, run.average_decay > 0.0 ? run.start : std::vector<float>{}};
   const auto backend =
@@ -73,6 +73,7 @@ Arenas train_rank(const Scenario& run, Communicator& communicator,
     updater.record(*device.streams()[0], *gradients);
   });
   const auto averages_program = device.record([&] { updater.record_averages(*device.streams()[0]); });
+  std::vector<Arenas> after;
   for (std::size_t step = 0; step < run.gradients.size(); ++step) {
     fill(own, first, run.gradients[step]);
     const StepInput input{.number = step + 1, .learning_rate = run.learning_rate};
@@ -82,17 +83,19 @@ Arenas train_rank(const Scenario& run, Communicator& communicator,
     outcome.updates = 1;
     table.log().outcome() = outcome;
     step_program->run();
-    if (after_each != nullptr) after_each->push_back(arenas);
+    after.push_back(arenas);
   }
   averages_program->run();
-  return arenas;
+  after.back() = arenas;
+  return after;
 }
+std::vector<Arenas> train_alone(const Scenario& run) { return train_rank(run, *make_self_communicator()); }
 
-/// Arenas of all ranks.
+/// Final arenas of all ranks.
 std::vector<Arenas> train(const Scenario& run, int ranks) {
   std::vector<Arenas> all(static_cast<std::size_t>(ranks));
   run_as_ranks(ranks, [&](Communicator& communicator) {
-    all[static_cast<std::size_t>(communicator.rank())] = train_rank(run, communicator);
+    all[static_cast<std::size_t>(communicator.rank())] = train_rank(run, communicator).back();
   });
   return all;
 }
@@ -130,8 +133,7 @@ TEST_P(FollowsReference, OnAnyNumberOfRanksWithEitherSum) {
     for (const bool ring : {false, true}) {
       run.ring = ring;
       run_as_ranks(ranks, [&](Communicator& communicator) {
-        std::vector<Arenas> after;
-        train_rank(run, communicator, &after);
+        const std::vector<Arenas> after = train_rank(run, communicator);
         for (std::size_t step = 0; step < after.size(); ++step) {
           const std::vector<float> expected = arena_of(parameters.at(step));
           for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -204,7 +206,7 @@ TEST(Updater, HasTheSameBitsOnAnyNumberOfRanks) {
       {.name = "lamb", .always_adapt = true, .clip_grad = 1.0}};
   for (const OptimizerOptions& rule : rules) {
     const Scenario run = large(rule);
-    const Arenas expected = train(run, 1)[0];
+    const Arenas expected = train_alone(run).back();
     EXPECT_NE(expected.values, run.start);
     for (const int ranks : {2, 3, 4, 7}) {
       for (const Arenas& arenas : train(run, ranks)) EXPECT_EQ(arenas, expected) << ranks << " ranks";
@@ -238,10 +240,8 @@ TEST(Updater, FrozenParametersStay) {
 }
 
 TEST(Updater, AveragesFollowTheValues) {
-  Scenario run = large({});
-  std::vector<Arenas> after;
-  const auto communicator = make_self_communicator();
-  train_rank(run, *communicator, &after);
+  const Scenario run = large({});
+  const std::vector<Arenas> after = train_alone(run);
   for (std::size_t e = 0; e < run.start.size(); e += 7) {
     double expected = run.start[e];
     for (const Arenas& arenas : after)
@@ -256,7 +256,7 @@ TEST(Updater, AveragesOfWhatStaysStay) {
     run.average_decay = decay;
     run.learning_rate = 0.0F;
     run.gradients.assign(100, run.gradients[0]);
-    EXPECT_EQ(train(run, 1)[0].averages, run.start) << decay;
+    EXPECT_EQ(train_alone(run).back().averages, run.start) << decay;
   }
 }
 
@@ -264,9 +264,7 @@ TEST(Updater, RefusesAStepWhoseNormIsNotFinite) {
   Scenario run = large({.clip_grad = 1.0});
   run.gradients[1][5] = std::numeric_limits<float>::infinity();
   run.gradients.resize(2);
-  std::vector<Arenas> after;
-  const auto communicator = make_self_communicator();
-  train_rank(run, *communicator, &after);
+  const std::vector<Arenas> after = train_alone(run);
   EXPECT_EQ(after[1], after[0]);
 }
 

@@ -51,7 +51,8 @@ struct Recording {
 
 class ExecutorStream : public Stream {
  public:
-  explicit ExecutorStream(std::size_t index) : index_(index) {}
+  /// `recording`: that of the device in progress; null: none.
+  ExecutorStream(std::size_t index, Recording* const& recording) : index_(index), recording_(recording) {}
 
   void call(std::function<void()> work, Phase phase) override {
     actions().push_back({.kind = Action::Kind::call, .work = std::move(work), .phase = phase});
@@ -62,8 +63,6 @@ class ExecutorStream : public Stream {
   }
   void wait(Event event) override { actions().push_back({.kind = Action::Kind::wait, .event = event.index}); }
 
-  void attach(Recording* recording) { recording_ = recording; }
-
  private:
   std::vector<Action>& actions() {
     if (recording_ == nullptr) {
@@ -73,7 +72,7 @@ class ExecutorStream : public Stream {
   }
 
   std::size_t index_;
-  Recording* recording_ = nullptr;
+  Recording* const& recording_;
 };
 
 /// The threads behind streams 1, 2, ...; stream 0 is the thread that calls run.
@@ -237,7 +236,7 @@ class CpuDevice : public Device {
     }
     flush_denormals_to_zero();
     for (int i = 0; i < options.threads; ++i) {
-      owned_.push_back(std::make_unique<ExecutorStream>(static_cast<std::size_t>(i)));
+      owned_.push_back(std::make_unique<ExecutorStream>(static_cast<std::size_t>(i), recording_));
       streams_.push_back(owned_.back().get());
     }
   }
@@ -284,29 +283,24 @@ class CpuDevice : public Device {
   std::unique_ptr<Program> record(std::function<void()> describe) override {
     Recording recording;
     recording.streams.resize(owned_.size());
-    attach(&recording);
+    recording_ = &recording;
     try {
       describe();
     } catch (...) {
-      attach(nullptr);
+      recording_ = nullptr;
       throw;
     }
-    attach(nullptr);
+    recording_ = nullptr;
     return std::make_unique<CpuProgram>(executors_, activities_, std::move(recording));
   }
 
  private:
-  void attach(Recording* recording) {
-    for (const auto& stream : owned_) {
-      stream->attach(recording);
-    }
-  }
-
   ThreadState caller_;  // first, so that it is restored last
   std::vector<int> processors_;
   Executors executors_;
   std::vector<StreamActivity> activities_;  ///< by stream
   std::size_t local_size_;                  ///< ranks that share the host's memory
+  Recording* recording_ = nullptr;
   std::vector<std::unique_ptr<ExecutorStream>> owned_;
   std::vector<Stream*> streams_;
 };

@@ -47,20 +47,14 @@ class Upload {
   Buffer memory_;
 };
 
-/// A CUDA device, with the operations that only CUDA code uses.
-class CudaDevice : public Device {
- public:
-  /// Memory of this device for fills by its first stream.
-  virtual std::unique_ptr<Upload> make_upload(std::size_t bytes) = 0;
-  /// Stream of highest priority for communication, not among streams(). In a recording, its work first waits
-  /// for an event of another stream, and another stream waits for it before the end of the recording and
-  /// before calls of the host.
-  virtual CudaStream& communication_stream() = 0;
-};
+// The first argument of these functions must be a stream, or device, of CUDA.
 
-/// The argument must be a stream, or device, of CUDA.
 StreamHandle handle_of(const Stream& stream);
+/// Stream of highest priority for communication, not among streams(). In a recording, its work first waits
+/// for an event of another stream, and another stream waits for it before the end of the recording and before
+/// calls of the host.
 CudaStream& communication_stream(Device& device);
+/// Memory of the device for fills by its first stream.
 std::unique_ptr<Upload> make_upload(Device& device, std::size_t bytes);
 
 /// Device on GPU `local_rank` modulo the number of visible GPUs. `graphs`: whether recordings become CUDA

@@ -21,25 +21,6 @@ namespace {
 
 constexpr std::size_t max_bytes = std::size_t{1} << 20;
 
-/// Reads an option of an operation from a layer of a file; a missing option keeps its default. `classes`:
-/// value of OperationField::word.
-template <class Value>
-void read_field(LayerOptions& options, int classes, Value& value, const OperationField& field) {
-  if constexpr (std::is_same_v<Value, bool>) {
-    value = options.flag(field.name, value);
-  } else if constexpr (std::is_same_v<Value, double>) {
-    value = options.number(field.name, value);
-  } else if constexpr (std::is_same_v<Value, Initializer>) {
-    value = options.initializer(field.name, value);
-  } else if (field.word != nullptr) {
-    value = options.integer_or(field.name, field.min, field.max, field.word, classes);
-  } else if (field.required) {
-    value = options.integer(field.name, field.min, field.max);
-  } else {
-    value = options.integer(field.name, field.min, field.max, value);
-  }
-}
-
 /// Names of values in a list of layers and its enclosing lists.
 struct NameScope {
   const NameScope* outer;
@@ -109,9 +90,10 @@ class Builder {
 
  private:
   Value add_group(const JsonValue& group, Value previous, NameScope& scope) {
-    LayerOptions options(document_, group);
+    LayerOptions options(document_, group, classes_);
     const std::string name = options.text("name");
-    const int repeat = options.integer("repeat", 1, static_cast<int>(max_layers), 1);
+    int repeat = 1;
+    options.read(repeat, {.name = "repeat", .min = 1, .max = static_cast<int>(max_layers)});
     const std::vector<Value> inputs = read_inputs(options, previous, scope);
     const JsonValue& layers = *options.layers("layers");
     options.finish();
@@ -140,12 +122,10 @@ class Builder {
   }
 
   Value add_layer(const JsonValue& layer, Value previous, NameScope& scope) {
-    LayerOptions options(document_, layer);
+    LayerOptions options(document_, layer, classes_);
     const std::string op = options.text("op");
     Operation operation = find_operation(op, options);
-    visit_fields(operation, [&](auto& value, const OperationField& field) {
-      read_field(options, classes_, value, field);
-    });
+    visit_fields(operation, [&](auto& value, const OperationField& field) { options.read(value, field); });
     const std::string name = options.text("name");
     const std::vector<Value> inputs = read_inputs(options, previous, scope);
     options.finish();

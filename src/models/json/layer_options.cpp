@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/text/nearest.h"
 #include "core/text/printable.h"
-#include "graph/operations.h"
 
 namespace lockstep {
 namespace {
@@ -21,6 +21,21 @@ std::string label(const JsonValue& layer) {
   std::string label = text_of("op");
   if (label.empty()) label = "layer";
   return name.empty() ? label : fmt::format("{} '{}'", label, name);
+}
+
+/// None: not an initializer.
+std::optional<Initializer> initializer_of(const JsonValue& value) {
+  const Names kinds = choices_of(Initializer::Kind{});
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const auto kind = static_cast<Initializer::Kind>(i);
+    if (!has_scale(kind)) {
+      if (value == kinds[i]) return Initializer{.kind = kind};
+    } else if (value.is_object() && value.size() == 1 && value.contains(kinds[i]) &&
+               value.front().is_number() && value.front() >= 0) {
+      return Initializer{.kind = kind, .scale = value.front().get<double>()};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -46,43 +61,48 @@ const JsonValue* LayerOptions::take(const char* key, bool (JsonValue::*is_type)(
   return value;
 }
 
-int LayerOptions::integer(const char* key, int min, int max) {
-  if (!layer_.contains(key) && missing_.empty()) {
-    missing_ = key;
+void LayerOptions::read(int& value, const OperationField& field) {
+  const JsonValue* found = take(field.name);
+  if (found == nullptr) {
+    if (field.required && missing_.empty()) missing_ = field.name;
+    return;
   }
-  return integer(key, min, max, min);
+  if (field.word != nullptr && *found == field.word) {
+    value = classes_;
+    return;
+  }
+  if (!found->is_number_integer()) {
+    const std::string word = field.word == nullptr ? "" : fmt::format(" or \"{}\"", field.word);
+    refuse_at(*found, fmt::format("{} must be a whole number{}", field.name, word));
+  }
+  if (*found < field.min || *found > field.max) {
+    refuse_at(*found, fmt::format("{} must be from {} to {}, not {}", field.name, field.min, field.max,
+                                  found->dump()));
+  }
+  value = found->get<int>();
 }
 
-int LayerOptions::integer(const char* key, int min, int max, int fallback) {
-  const JsonValue* value = take(key, &JsonValue::is_number_integer, "a whole number");
-  if (value == nullptr) {
-    return fallback;
-  }
-  if (*value < min || *value > max) {
-    refuse_at(*value, fmt::format("{} must be from {} to {}, not {}", key, min, max, value->dump()));
-  }
-  return value->get<int>();
+void LayerOptions::read(double& value, const OperationField& field) {
+  const JsonValue* found = take(field.name, &JsonValue::is_number, "a number");
+  if (found != nullptr) value = found->get<double>();
 }
 
-int LayerOptions::integer_or(const char* key, int min, int max, std::string_view word, int value_of_word) {
-  const JsonValue* value = take(key);
-  if (value != nullptr && *value == word) {
-    return value_of_word;
-  }
-  if (value != nullptr && !value->is_number_integer()) {
-    refuse_at(*value, fmt::format("{} must be a whole number or \"{}\"", key, word));
-  }
-  return integer(key, min, max);
+void LayerOptions::read(bool& value, const OperationField& field) {
+  const JsonValue* found = take(field.name, &JsonValue::is_boolean, "true or false");
+  if (found != nullptr) value = found->get<bool>();
 }
 
-double LayerOptions::number(const char* key, double fallback) {
-  const JsonValue* value = take(key, &JsonValue::is_number, "a number");
-  return value == nullptr ? fallback : value->get<double>();
-}
-
-bool LayerOptions::flag(const char* key, bool fallback) {
-  const JsonValue* value = take(key, &JsonValue::is_boolean, "true or false");
-  return value == nullptr ? fallback : value->get<bool>();
+void LayerOptions::read(Initializer& value, const OperationField& field) {
+  const JsonValue* found = take(field.name);
+  if (found == nullptr) return;
+  const std::optional<Initializer> initializer = initializer_of(*found);
+  if (!initializer) {
+    refuse_at(*found,
+              fmt::format("{} must be \"standard\", \"zeros\", \"ones\", \"he_fan_out\", {{\"normal\": "
+                          "DEVIATION}} or {{\"uniform\": HALF_WIDTH}}",
+                          field.name));
+  }
+  value = *initializer;
 }
 
 std::string LayerOptions::text(const char* key) {
@@ -109,24 +129,6 @@ std::vector<std::string> LayerOptions::texts(const char* key) {
   }
   for (const JsonValue& value : *list) texts.push_back(value);
   return texts;
-}
-
-Initializer LayerOptions::initializer(const char* key, const Initializer& fallback) {
-  const JsonValue* value = take(key);
-  if (value == nullptr) return fallback;
-  const Names kinds = choices_of(Initializer::Kind{});
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    const auto kind = static_cast<Initializer::Kind>(i);
-    if (!has_scale(kind)) {
-      if (*value == kinds[i]) return {.kind = kind};
-    } else if (value->is_object() && value->size() == 1 && value->contains(kinds[i]) &&
-               value->front().is_number() && value->front() >= 0) {
-      return {.kind = kind, .scale = value->front().get<double>()};
-    }
-  }
-  refuse_at(*value, fmt::format("{} must be \"standard\", \"zeros\", \"ones\", \"he_fan_out\", {{\"normal\": "
-                                "DEVIATION}} or {{\"uniform\": HALF_WIDTH}}",
-                                key));
 }
 
 void LayerOptions::finish() const {

@@ -1,11 +1,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/json/json.h"
-#include "lockstep/network.h"
+#include "graph/operations.h"
 
 namespace lockstep {
 
@@ -13,21 +12,20 @@ namespace lockstep {
 /// layer. `document` and its part `layer` must outlive the object.
 class LayerOptions {
  public:
-  LayerOptions(const JsonDocument& document, const JsonValue& layer) : document_(document), layer_(layer) {}
+  /// `classes`: value of OperationField::word.
+  LayerOptions(const JsonDocument& document, const JsonValue& layer, int classes)
+      : document_(document), layer_(layer), classes_(classes) {}
 
-  /// Whole number in [min, max]. Required if there is no `fallback`, which finish() checks.
-  int integer(const char* key, int min, int max);
-  int integer(const char* key, int min, int max, int fallback);
-  /// Required whole number in [min, max], or `word`, which stands for `value_of_word`.
-  int integer_or(const char* key, int min, int max, std::string_view word, int value_of_word);
-  double number(const char* key, double fallback);
-  bool flag(const char* key, bool fallback);
+  /// Reads an option of an operation. A missing one keeps its value; finish() refuses it if it is required.
+  void read(int& value, const OperationField& field);
+  void read(double& value, const OperationField& field);
+  void read(bool& value, const OperationField& field);
+  /// "standard", "zeros", "ones", "he_fan_out", {"normal": deviation} or {"uniform": half width}.
+  void read(Initializer& value, const OperationField& field);
   /// Text of 1 to 100 printable characters. Empty: no such option.
   std::string text(const char* key);
   /// List of at least one text. Empty: no such option.
   std::vector<std::string> texts(const char* key);
-  /// "standard", "zeros", "ones", "he_fan_out", {"normal": deviation} or {"uniform": half width}.
-  Initializer initializer(const char* key, const Initializer& fallback);
   /// A list of layers; null: no such option.
   const JsonValue* layers(const char* key) { return take(key); }
 
@@ -45,6 +43,7 @@ class LayerOptions {
 
   const JsonDocument& document_;
   const JsonValue& layer_;
+  int classes_;
   std::vector<std::string> known_;
   std::string missing_;
 };

@@ -14,7 +14,7 @@ struct AdamW {
   static constexpr bool cheap_coefficients = false;
   static constexpr bool layerwise = false;
   static constexpr std::size_t update_states = 2;
-  static std::vector<std::string> state_names() { return {"exp_avg", "exp_avg_sq"}; }
+  static constexpr std::array states = {"exp_avg", "exp_avg_sq"};
 
   double beta1 = 0.0, beta2 = 0.0;
   float eps = 0.0F;

@@ -13,7 +13,7 @@ struct Lars {
   static constexpr bool layerwise = true;
   static constexpr std::size_t update_states = momentum == Momentum::none ? 0 : 1;
   static constexpr std::size_t prepare_states = 0;
-  static std::vector<std::string> state_names() { return momentum_states(momentum); }
+  static constexpr auto states = std::span(momentum_states).first(update_states);
 
   double trust_coefficient = 0.0;
   double eps = 0.0;

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <string>
-#include <vector>
+#include <span>
 
 #include "core/host_device.h"
 #include "lockstep/optimizer.h"
@@ -10,7 +10,7 @@
 /// A rule is an optimizer's arithmetic on one element, for loops on the CPU and threads on the GPU, with the
 /// same bits: IEEE additions, multiplications, divisions and square roots, none of them fused. It is a plain
 /// value with the options of a run and these members:
-///   state_names()                      as Optimizer::states
+///   states                             names, as Optimizer::states
 ///   Coefficients, coefficients(step)   values that all elements of a segment share in a step
 ///   cheap_coefficients                 whether each thread of a GPU computes the coefficients itself
 ///   update_states                      number of states that `update` gets, the first ones
@@ -32,9 +32,8 @@ auto with_momentum(const OptimizerOptions& options, const Code& code) {
                           : code.template operator()<Momentum::classic>();
 }
 
-inline std::vector<std::string> momentum_states(Momentum momentum) {
-  return momentum == Momentum::none ? std::vector<std::string>{} : std::vector<std::string>{"momentum"};
-}
+/// Names of the states of rules with momentum.
+inline constexpr std::array momentum_states = {"momentum"};
 
 /// Direction of a parameter's step, from its gradient, its velocity and the momentum factor `keep`.
 template <Momentum momentum>

@@ -12,7 +12,7 @@ struct Sgd {
   static constexpr bool cheap_coefficients = true;
   static constexpr bool layerwise = false;
   static constexpr std::size_t update_states = momentum == Momentum::none ? 0 : 1;
-  static std::vector<std::string> state_names() { return momentum_states(momentum); }
+  static constexpr auto states = std::span(momentum_states).first(update_states);
 
   float weight_decay = 0.0F;
   float keep = 0.0F;  ///< momentum factor

@@ -64,7 +64,7 @@ class CpuLeafRunner final : public LeafRunner {
 
   void write(Prediction* predictions) const {
     const auto predicted = plan_.predictions(batch_, workspace_.data());
-    for (std::size_t i = 0; i < ids_.size(); ++i) {
+    for (std::size_t i = 0; i < samples_; ++i) {
       predictions[i] = i < predicted.size() ? Prediction{batch_.labels[i], predicted[i]} : Prediction{};
     }
   }

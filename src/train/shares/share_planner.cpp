@@ -44,16 +44,12 @@ void distribute(std::uint32_t leaves, std::span<const double> speeds, std::span<
 
 Shares fastest_shares(const Shares& shares, std::span<const double> speeds, bool ranks_keep) {
   Shares fastest = shares;
-  const auto plan = [&](std::size_t begin, std::size_t end) {
-    const std::span own = std::span(fastest.leaves).subspan(begin, end - begin);
-    distribute(std::reduce(own.begin(), own.end()), speeds.subspan(begin, end - begin), own);
-  };
-  if (!ranks_keep) {
-    plan(0, speeds.size());
-  } else {
-    for (std::size_t rank = 0; rank + 1 < shares.ranks.size(); ++rank) {
-      plan(shares.ranks[rank], shares.ranks[rank + 1]);
-    }
+  const std::vector<std::size_t> bounds =
+      ranks_keep ? shares.ranks : std::vector{std::size_t{0}, speeds.size()};
+  for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+    const std::size_t first = bounds[i], count = bounds[i + 1] - first;
+    const std::span own = std::span(fastest.leaves).subspan(first, count);
+    distribute(std::reduce(own.begin(), own.end()), speeds.subspan(first, count), own);
   }
   return fastest;
 }

@@ -3,9 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
-#include <vector>
 
 #include "gradient/assignment.h"
 #include "train/session/session.h"

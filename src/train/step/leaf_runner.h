@@ -29,7 +29,7 @@ class LeafRunner {
   /// Computes `nodes` of the loaded leaf, in ascending order. The loss, if it is among them, is written to
   /// `result`.
   virtual void forward(Stream& stream, NodeRange nodes, const float* parameters, LeafResult* result) = 0;
-  /// Writes one prediction per sample of a full micro-batch. After forward.
+  /// Writes one prediction per sample. After forward.
   virtual void predict(Stream& stream, Prediction* predictions) = 0;
   /// Writes the network's outputs, [sample][output]: NaN for samples that were skipped. After forward of all
   /// nodes, with or without the loss.

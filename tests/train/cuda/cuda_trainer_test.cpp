@@ -116,14 +116,13 @@ TEST(CudaTrainer, SavesWhatItEvaluates) {
   trainer.save(file);
   const ModelFile model = ModelFile::read(file);
   EXPECT_EQ(digest(*network, model), trainer.digest());
-  const Evaluation cpu = evaluate(world(), *network, model, test_set(),
-                                  {.confusion = true,
-                                   .batch = {.size = 64, .micro_batches = 4},
-                                   .execution = {.device = DeviceKind::cpu, .threads = 1}});
-  const Evaluation gpu = evaluate(world(), *network, model, test_set(),
-                                  {.confusion = true,
-                                   .batch = {.size = 64, .micro_batches = 4},
-                                   .execution = {.device = DeviceKind::cuda}});
+  const auto evaluated_on = [&](DeviceKind device) {
+    return evaluate(world(), *network, model, test_set(),
+                    {.confusion = true,
+                     .batch = {.size = 64, .micro_batches = 4},
+                     .execution = {.device = device, .threads = 1}});
+  };
+  const Evaluation cpu = evaluated_on(DeviceKind::cpu), gpu = evaluated_on(DeviceKind::cuda);
   EXPECT_NEAR(gpu.loss, cpu.loss, 1e-5);
   EXPECT_EQ(gpu.confusion, cpu.confusion);
 }

@@ -8,8 +8,8 @@
 #include "device/kernel_times.h"
 #include "fake_cuda/fake_cuda.h"
 #include "lockstep/models.h"
-#include "support/synthetic.h"
 #include "train/evaluator.h"
+#include "train/phases.h"
 
 namespace lockstep::test {
 namespace {
@@ -17,16 +17,11 @@ namespace {
 TEST(EvaluationGraphs, HaveALimitedLength) {
   constexpr std::uint32_t samples = 2 * 205 - 1;
   const Synthetic set(samples, {1, 12, 12}, 10);
-  const auto network = make_model("mlp:12", set.shape(), set.classes());
-  const ExecutionOptions execution{.device = DeviceKind::cuda, .streams = 1};
-  const Session session(world(), find_placement(world(), execution, Reduce::canonical), execution);
-  const ArenaLayout layout = layout_arena(network->parameters());
-  const auto graph =
-      session.backend().compile(build_graph(*network), layout, {.samples = 2, .training = false});
-  const Buffer parameters = session.device().allocate(layout.elements * sizeof(float));
+  const NetworkToEvaluate network(*make_model("mlp:12", set.shape(), set.classes()),
+                                  {.device = DeviceKind::cuda, .streams = 1}, 2);
   for (const std::uint64_t rounds : {1U, 2U}) {
     fake_cuda::take_graphs();
-    Evaluator evaluator(session, *graph, set, 2, parameters.floats(), {}, rounds);
+    Evaluator evaluator(network.session, *network.graph, set, 2, network.parameters.floats(), {}, rounds);
     std::vector<int> leaves;
     for (const std::vector<std::string>& names : fake_cuda::take_graphs()) {
       leaves.push_back(static_cast<int>(std::ranges::count_if(
@@ -41,16 +36,14 @@ TEST(EvaluationGraphs, HaveALimitedLength) {
 /// first evaluator would write behind the end of its own.
 TEST(Evaluators, OfOneGraphHaveWorkspacesOfTheirOwn) {
   const Synthetic first_set(40, {1, 12, 12}, 10), second_set(33, {1, 12, 12}, 10);
-  const auto network = make_model("mlp:12", first_set.shape(), first_set.classes());
-  const ExecutionOptions execution{.device = DeviceKind::cuda, .cuda_graph = false, .streams = 1};
-  const Session session(world(), find_placement(world(), execution, Reduce::canonical), execution);
-  const ArenaLayout layout = layout_arena(network->parameters());
-  const auto graph =
-      session.backend().compile(build_graph(*network), layout, {.samples = 16, .training = false});
-  const Buffer parameters = session.device().allocate(layout.elements * sizeof(float));
-  Evaluator first(session, *graph, first_set, 16, parameters.floats());
+  const NetworkToEvaluate network(*make_model("mlp:12", first_set.shape(), first_set.classes()),
+                                  {.device = DeviceKind::cuda, .cuda_graph = false, .streams = 1}, 16);
+  const auto evaluator_of = [&](const Synthetic& set) {
+    return Evaluator(network.session, *network.graph, set, 16, network.parameters.floats());
+  };
+  Evaluator first = evaluator_of(first_set);
   const Evaluation alone = first.run();
-  Evaluator second(session, *graph, second_set, 16, parameters.floats());
+  Evaluator second = evaluator_of(second_set);
   EXPECT_EQ(second.run().samples, 33U);
   const Evaluation again = first.run();
   EXPECT_EQ(again.samples, 40U);

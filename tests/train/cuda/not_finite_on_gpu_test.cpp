@@ -54,15 +54,11 @@ TEST(NotFiniteOnGpu, AParameterEndsTheRunAtTheEndOfTheEpochAtTheLatest) {
     TrainerOptions chosen = poisoned_options(OnNan::stop);
     chosen.execution.device = DeviceKind::cuda;
     chosen.execution.dtype = type;
-    const TemporaryFolder folder;
-    ASSERT_NE(write_model_with_nan(folder / "model", world(), chosen, parameter), "");
-    const auto network = two_channel_network();
-    const Poisoned train({}), test({}, 77);
-    Trainer trainer(world(), *network, train, test, chosen);
-    trainer.load(ModelFile::read((folder / "model").string()));
+    TrainerWithNan run(chosen, parameter);
+    ASSERT_NE(run.name, "");
     int epochs = 0;
-    trainer.on_event = observer([&](const EpochReport& /*report*/) { ++epochs; });
-    expect_error(Category::data, words, [&] { trainer.fit(); });
+    run.trainer.on_event = observer([&](const EpochReport& /*report*/) { ++epochs; });
+    expect_error(Category::data, words, [&] { run.trainer.fit(); });
     EXPECT_EQ(epochs, 0);
   }
 }

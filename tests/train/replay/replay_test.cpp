@@ -81,8 +81,8 @@ TEST_P(Replay, AgreesWithPyTorchToRounding) {
 INSTANTIATE_TEST_SUITE_P(Rules, Replay, testing::Values("sgd", "momentum"),
                          [](const auto& param) { return std::string(param.param); });
 
-/// Batch norm by the statistics of each micro-batch, 18 layers, one epoch of the first 640 images. First
-/// values are the program's own. "idle" has the losses of the same network without updates.
+/// Batch norm by the statistics of each micro-batch, 18 layers, one epoch of the first 640 images, from first
+/// values ten times as large as the program's own. "idle" has the losses of the same network without updates.
 TEST(ReplayResNet18, FollowsPyTorch) {
   const nlohmann::json reference = read_reference("resnet18"), idle = read_reference("resnet18_idle");
   const auto expected = reference.at("losses").get<std::vector<double>>();

@@ -25,7 +25,7 @@ int device_count() {
   return count;
 }
 
-class NativeDevice final : public CudaDevice {
+class NativeDevice final : public Device {
  public:
   NativeDevice(int local_rank, bool graphs, std::size_t streams)
       : device_(local_rank % device_count()), stream_(events_, select(device_, graphs)) {
@@ -84,11 +84,11 @@ class NativeDevice final : public CudaDevice {
     });
   }
 
-  std::unique_ptr<Upload> make_upload(std::size_t bytes) override {
+  std::unique_ptr<Upload> make_upload(std::size_t bytes) {
     return cuda::make_upload(stream_, allocate(bytes));
   }
   std::span<Stream* const> streams() override { return streams_; }
-  CudaStream& communication_stream() override { return communication_; }
+  CudaStream& communication_stream() { return communication_; }
   void while_waiting(std::function<void()> look) override { stream_.while_waiting(std::move(look)); }
 
   std::unique_ptr<Program> record(std::function<void()> describe) override {
@@ -124,11 +124,11 @@ class NativeDevice final : public CudaDevice {
 }  // namespace
 
 CudaStream& communication_stream(Device& device) {
-  return static_cast<CudaDevice&>(device).communication_stream();
+  return static_cast<NativeDevice&>(device).communication_stream();
 }
 
 std::unique_ptr<Upload> make_upload(Device& device, std::size_t bytes) {
-  return static_cast<CudaDevice&>(device).make_upload(bytes);
+  return static_cast<NativeDevice&>(device).make_upload(bytes);
 }
 
 StreamHandle handle_of(const Stream& stream) { return static_cast<const CudaStream&>(stream).handle(); }

@@ -66,32 +66,23 @@ struct Coefficients {
   }
 };
 
-/// The first `count` states of a thread's elements. `count` is an int because nvcc warns about an unsigned k
-/// < 0.
-template <int count>
-class ElementStates {
- public:
-  LOCKSTEP_HD ElementStates(const UpdateMemory& memory, std::size_t element) {
-    for (int k = 0; k < count; ++k) {
-      values_[k] = load_floats<width>(memory.states[k] + (element - memory.first));
-    }
+/// Calls arithmetic(e, states of element e) for a thread's elements, of which `element` is the first, with
+/// the first `count` states. `count` is an int because nvcc warns about an unsigned k < 0.
+template <int count, class Arithmetic>
+LOCKSTEP_HD void with_states(const UpdateMemory& memory, std::size_t element, const Arithmetic& arithmetic) {
+  constexpr int room = std::max(count, 1);
+  Elements values[room];
+  for (int k = 0; k < count; ++k) {
+    values[k] = load_floats<width>(memory.states[k] + (element - memory.first));
   }
-  LOCKSTEP_HD void store(const UpdateMemory& memory, std::size_t element) const {
-    for (int k = 0; k < count; ++k) store_floats(memory.states[k] + (element - memory.first), values_[k]);
-  }
-  /// Calls arithmetic(states of element e).
-  template <class Arithmetic>
-  LOCKSTEP_HD void apply(std::size_t e, const Arithmetic& arithmetic) {
+  for (std::size_t e = 0; e < width; ++e) {
     float state[room];
-    for (int k = 0; k < count; ++k) state[k] = values_[k][e];
-    arithmetic(state);
-    for (int k = 0; k < count; ++k) values_[k][e] = state[k];
+    for (int k = 0; k < count; ++k) state[k] = values[k][e];
+    arithmetic(e, state);
+    for (int k = 0; k < count; ++k) values[k][e] = state[k];
   }
-
- private:
-  static constexpr int room = std::max(count, 1);
-  Elements values_[room];
-};
+  for (int k = 0; k < count; ++k) store_floats(memory.states[k] + (element - memory.first), values[k]);
+}
 
 template <class Rule>
 struct Update {
@@ -118,11 +109,9 @@ struct Update {
   LOCKSTEP_HD void train(std::uint32_t segment, std::size_t element, const Elements& sums,
                          Elements& values) const {
     const auto common = coefficients.of(segment);
-    ElementStates<int{Rule::update_states}> states(coefficients.memory, element);
-    for (std::size_t e = 0; e < width; ++e) {
-      states.apply(e, [&](float* state) { Rule::update(common, values[e], sums[e], state); });
-    }
-    states.store(coefficients.memory, element);
+    with_states<int{Rule::update_states}>(coefficients.memory, element, [&](std::size_t e, float* state) {
+      Rule::update(common, values[e], sums[e], state);
+    });
   }
 
   LOCKSTEP_HD void observe(double momentum, const Elements& sums, Elements& values) const {
@@ -155,11 +144,9 @@ struct Prepare {
     const auto common = coefficients.of(segment);
     const Elements values = load_floats<width>(memory.values + element);
     Elements sums = load_floats<width>(sum + i * width);
-    ElementStates<int{Rule::prepare_states}> states(memory, element);
-    for (std::size_t e = 0; e < width; ++e) {
-      states.apply(e, [&](float* state) { Rule::prepare(common, values[e], sums[e], state); });
-    }
-    states.store(memory, element);
+    with_states<int{Rule::prepare_states}>(memory, element, [&](std::size_t e, float* state) {
+      Rule::prepare(common, values[e], sums[e], state);
+    });
     store_floats(sum + i * width, sums);
   }
 };
