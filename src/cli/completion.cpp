@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,8 +46,7 @@ bool has_two_words(const Command& command) { return split(command.name, ' ').siz
 Names first_words() {
   Names words;
   for (const Command& command : commands()) {
-    const std::string word = split(command.name, ' ').front();
-    if (std::ranges::find(words, word) == words.end()) words.push_back(word);
+    if (!has_two_words(command)) words.emplace_back(command.name);
   }
   return words;
 }

@@ -6,7 +6,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cli/commands.h"
 #include "cli/options/flag.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <span>
-#include <string_view>
 
 #include "cli/model/sample_predictions.h"
 #include "cli/options/flag.h"
@@ -66,12 +65,6 @@ struct KindCheck {
   bool is_of;
 };
 
-/// Whether `text` begins with the header of `lockstep report --csv`, of epochs or steps.
-bool is_report_csv(std::string_view text) {
-  return text.starts_with("epoch,train_loss,") || text.starts_with("epoch,task,train_loss,") ||
-         text.starts_with("epoch,step,samples,loss,");
-}
-
 /// Checks `file`, which begins with `begin`. A CSV file is known by its header, as a table of somebody's data
 /// must not be replaced.
 KindCheck check_content(OutputKind kind, const std::filesystem::path& file, const std::string& begin) {
@@ -82,8 +75,10 @@ KindCheck check_content(OutputKind kind, const std::filesystem::path& file, cons
       return {"an ONNX model", content_kind(std::as_bytes(std::span(begin))) == "an ONNX model"};
     case OutputKind::page:
       return {"the page of a report", begin.starts_with("<!DOCTYPE html>")};
-    case OutputKind::record:
-      return {"the CSV file of a report", is_report_csv(begin)};
+    case OutputKind::record:  // headers of epochs and of steps
+      return {"the CSV file of a report", begin.starts_with("epoch,train_loss,") ||
+                                              begin.starts_with("epoch,task,train_loss,") ||
+                                              begin.starts_with("epoch,step,samples,loss,")};
     case OutputKind::predictions:
       return {"a CSV file of predictions", are_predictions(begin)};
   }

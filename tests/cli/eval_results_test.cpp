@@ -7,7 +7,6 @@
 #include "core/json/json.h"
 #include "support/synthetic.h"
 #include "support/temporary_folder.h"
-#include "support/text.h"
 
 namespace lockstep {
 namespace {

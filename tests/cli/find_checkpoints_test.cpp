@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "lockstep/error.h"
-#include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep {

@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/commands.h"
-#include "support/expect_error.h"
-#include "support/temporary_folder.h"
+#include "cli/parse_options.h"
 
 namespace lockstep {
 
@@ -22,25 +21,19 @@ void visit(O& options, Visitor&& field) {
 
 namespace {
 
-using Arguments = std::vector<const char*>;
-
 TEST(OptionSet, ArgumentsWithoutNames) {
   std::string file;
   ShowOptions options;
   OptionSet set("lockstep inspect FILE", "Shows a file.");
   set.positional("FILE", "what to show", file);
   set.add(options);
-  const auto parse_with = [&](Arguments arguments) {
-    arguments.insert(arguments.begin(), "inspect");
-    return set.parse(static_cast<int>(arguments.size()), arguments.data(), nullptr);
-  };
-  EXPECT_TRUE(parse_with({"--all", "a.bin"}));
+  EXPECT_TRUE(parse(set, {"--all", "a.bin"}));
   EXPECT_EQ(file, "a.bin");
   EXPECT_TRUE(options.all);
-  expect_error(Category::usage, {"FILE is missing", "lockstep inspect FILE"}, [&] { parse_with({}); });
-  expect_error(Category::usage, {"FILE is empty", "lockstep inspect FILE"}, [&] { parse_with({""}); });
+  expect_error(Category::usage, {"FILE is missing", "lockstep inspect FILE"}, [&] { parse(set, {}); });
+  expect_error(Category::usage, {"FILE is empty", "lockstep inspect FILE"}, [&] { parse(set, {""}); });
   for (const char* const name : {"-h", "--help", "--all=false", "--depth"}) {
-    EXPECT_TRUE(parse_with({"--all", "--", name}));
+    EXPECT_TRUE(parse(set, {"--all", "--", name}));
     EXPECT_EQ(file, name);
     EXPECT_TRUE(options.all);
   }
@@ -50,13 +43,12 @@ TEST(OptionSet, ArgumentsThatAreNamesOfAList) {
   std::string name;
   OptionSet set("lockstep recipes [NAME]", "Prints a recipe.");
   set.optional_positional("NAME", "recipe to print", name, "recipe", {"photos", "table"});
-  const Arguments none = {"recipes"}, known = {"recipes", "table"}, unknown = {"recipes", "tabel"};
-  EXPECT_TRUE(set.parse(1, none.data(), nullptr));
+  EXPECT_TRUE(parse(set, {}));
   EXPECT_EQ(name, "");
-  EXPECT_TRUE(set.parse(2, known.data(), nullptr));
+  EXPECT_TRUE(parse(set, {"table"}));
   EXPECT_EQ(name, "table");
   expect_error(Category::usage, {"unknown recipe 'tabel'; did you mean 'table'?"},
-               [&] { set.parse(2, unknown.data(), nullptr); });
+               [&] { parse(set, {"tabel"}); });
 }
 
 TEST(OptionSet, ListsOfArguments) {
@@ -65,10 +57,9 @@ TEST(OptionSet, ListsOfArguments) {
   OptionSet set("lockstep predict MODEL PATH...", "Predicts.");
   set.positional("MODEL", "model", model);
   set.list("PATH...", "images", paths);
-  const Arguments none = {"predict", "m"}, three = {"predict", "m", "b", "-", "a"};
-  EXPECT_TRUE(set.parse(2, none.data(), nullptr));
+  EXPECT_TRUE(parse(set, {"m"}));
   EXPECT_EQ(paths, std::vector<std::string>());
-  EXPECT_TRUE(set.parse(5, three.data(), nullptr));
+  EXPECT_TRUE(parse(set, {"m", "b", "-", "a"}));
   EXPECT_EQ(model, "m");
   EXPECT_EQ(paths, (std::vector<std::string>{"b", "-", "a"}));
 }
@@ -79,15 +70,15 @@ TEST(OptionSet, AListReplacesAnOptionFromElsewhere) {
   OptionSet set("lockstep show PATH... | --depth N", "Shows.");
   set.list("PATH...", "files", paths, {"depth"});
   set.add(options);
-  const Arguments environment = {"LOCKSTEP_DEPTH=3", "LOCKSTEP_ALL=1", nullptr};
-  const Arguments path = {"show", "a"}, both = {"show", "a", "--depth", "3"};
-  EXPECT_TRUE(set.parse(2, path.data(), environment.data()));
+  const Arguments environment = {"LOCKSTEP_DEPTH=3", "LOCKSTEP_ALL=1"};
+  EXPECT_TRUE(parse(set, {"a"}, environment));
   EXPECT_EQ(options.depth, 1);
   EXPECT_TRUE(options.all);
-  expect_error(Category::usage, {"both 'a' and --depth are given: omit one of them"},
-               [&] { set.parse(4, both.data(), nullptr); });
+  expect_error(Category::usage, {"both 'a' and --depth are given: omit one of them"}, [&] {
+    parse(set, {"a", "--depth", "3"});
+  });
   paths.clear();
-  EXPECT_TRUE(set.parse(1, path.data(), environment.data()));
+  EXPECT_TRUE(parse(set, {}, environment));
   EXPECT_EQ(options.depth, 3);
 }
 
@@ -103,19 +94,17 @@ TEST(OptionSet, ImpliedValuesComeLast) {
                                      {"all", "true", file, false},
                                      {"unknown", "1", file, false}};
   });
-  const Arguments implied = {"show", "once"}, given = {"show", "twice", "--depth", "2", "--all=false"};
-  EXPECT_TRUE(set.parse(2, implied.data(), nullptr));
+  EXPECT_TRUE(parse(set, {"once"}));
   EXPECT_EQ(options.depth, 3);
   EXPECT_TRUE(options.all);
   EXPECT_FALSE(set.is_given("depth"));
   EXPECT_TRUE(set.contradictions().empty());
-  EXPECT_TRUE(set.parse(5, given.data(), nullptr));
+  EXPECT_TRUE(parse(set, {"twice", "--depth", "2", "--all=false"}));
   EXPECT_EQ(options.depth, 2);
   EXPECT_FALSE(options.all);
   EXPECT_TRUE(set.is_given("depth"));
   EXPECT_EQ(set.contradictions(), std::vector<std::string>{"--depth is '2', but '3' in twice"});
-  const Arguments bad = {"show", "bad"};
-  expect_error(Category::usage, {"bad: depth: '9'"}, [&] { set.parse(2, bad.data(), nullptr); });
+  expect_error(Category::usage, {"bad: depth: '9'"}, [&] { parse(set, {"bad"}); });
 }
 
 TEST(OptionSet, OptionsOfOtherCommandsAndInternalVariablesAreIgnored) {
@@ -127,22 +116,15 @@ TEST(OptionSet, OptionsOfOtherCommandsAndInternalVariablesAreIgnored) {
   set.config_file();
   set.ignore(train_option_names());
   set.ignore_variables(is_option);
-  const Arguments arguments = {"other", "--config", file.c_str()};
-  const Arguments environment = {"LOCKSTEP_EPOCHS=3",        "LOCKSTEP_JOB=1a2b", "LOCKSTEP_LAUNCHER=1:0123",
-                                 "LOCKSTEP_SELF_TEST=false", "LOCKSTEP_JSON=1",   nullptr};
-  EXPECT_TRUE(set.parse(3, arguments.data(), environment.data()));
+  const Arguments environment = {"LOCKSTEP_EPOCHS=3", "LOCKSTEP_JOB=1a2b", "LOCKSTEP_LAUNCHER=1:0123",
+                                 "LOCKSTEP_SELF_TEST=false", "LOCKSTEP_JSON=1"};
+  EXPECT_TRUE(parse(set, {"--config", file.c_str()}, environment));
   EXPECT_EQ(options.depth, 2);
-  const Arguments negative = {"other", "--depth", "-8"};
-  EXPECT_TRUE(set.parse(3, negative.data(), environment.data()));
+  EXPECT_TRUE(parse(set, {"--depth", "-8"}, environment));
   EXPECT_EQ(options.depth, -8);
-  expect_error(Category::usage, {"unknown environment variable 'LOCKSTEP_JASON'"}, [&] {
-    const Arguments misspelt = {"LOCKSTEP_JASON=1", nullptr};
-    set.parse(3, negative.data(), misspelt.data());
-  });
-  expect_error(Category::usage, {"unknown option '--lr'"}, [&] {
-    const Arguments foreign = {"other", "--lr", "1"};
-    set.parse(3, foreign.data(), nullptr);
-  });
+  expect_error(Category::usage, {"unknown environment variable 'LOCKSTEP_JASON'"},
+               [&] { parse(set, {}, {"LOCKSTEP_JASON=1"}); });
+  expect_error(Category::usage, {"unknown option '--lr'"}, [&] { parse(set, {"--lr", "1"}); });
 }
 
 }  // namespace

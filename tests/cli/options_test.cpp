@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "cli/commands.h"
@@ -98,8 +96,7 @@ TEST(TrainOptions, BadValuesAreNamedWithOptionAndSource) {
     std::string option, value, reason;
   };
   for (const auto& [option, value, reason] :
-       std::vector<Row>{{"batch-size", "12abc", "not a whole number"},
-                        {"epochs", "99999999999999999999", "out of range"},
+       std::vector<Row>{{"epochs", "99999999999999999999", "out of range"},
                         {"micro-batches", "aut", "not a whole number"},
                         {"lr", "1e999", "out of range"},
                         {"momentum", "1", "below 1"},
@@ -108,9 +105,7 @@ TEST(TrainOptions, BadValuesAreNamedWithOptionAndSource) {
                         {"channels", "2", "is not one of 3, 1"},
                         {"max-time", "5x", "is not a length of time such as 90s"},
                         {"mean", "imagenett", "did you mean 'imagenet'? known: mnist"},
-                        {"model", "lenett", "did you mean 'lenet'?"},
-                        {"dataset", "fashionmnist", "did you mean fashion-mnist?"},
-                        {"progress", "1", "auto, on, off"}}) {
+                        {"model", "lenett", "did you mean 'lenet'?"}}) {
     const std::string quoted_value = "'" + value + "'";
     expect_usage({("--" + option).c_str(), value.c_str()}, {"--" + option + ": ", quoted_value, reason});
     const std::string variable = variable_of(option);
@@ -235,11 +230,10 @@ TEST(TrainOptions, RecordHasNoOptionsWithoutEffect) {
 
 TEST(TrainOptions, HelpNamesEveryOption) {
   TrainOptions options;
-  const std::string help = train_option_set(options).help();
+  OptionSet set = train_option_set(options);
   for (const std::string& name : train_option_names())
-    EXPECT_TRUE(test::holds(help, "--" + name + " ")) << name;
-  const Arguments asking = {"train", "--model", "-h", "--unknown"};
-  EXPECT_FALSE(train_option_set(options).parse(4, asking.data(), nullptr));
+    EXPECT_TRUE(test::holds(set.help(), "--" + name + " ")) << name;
+  EXPECT_FALSE(parse(set, {"--model", "-h", "--unknown"}));
 }
 
 TEST(TrainOptions, ThePageNamesEveryOption) {

@@ -7,16 +7,22 @@
 #include "support/temporary_folder.h"
 #include "support/text.h"
 
-/// Parses options of `lockstep train` as if given on the command line.
 namespace lockstep {
 
 using Arguments = std::vector<const char*>;
 
-inline TrainOptions parse(Arguments arguments, Arguments environment = {}) {
-  arguments.insert(arguments.begin(), "train");
+/// Parses `arguments`, without the name of a command, as OptionSet::parse does.
+inline bool parse(OptionSet& set, Arguments arguments, Arguments environment = {}) {
+  arguments.insert(arguments.begin(), "command");
   environment.push_back(nullptr);
+  return set.parse(static_cast<int>(arguments.size()), arguments.data(), environment.data());
+}
+
+/// Parses options of `lockstep train` as if given on the command line.
+inline TrainOptions parse(const Arguments& arguments, const Arguments& environment = {}) {
   TrainOptions options;
-  train_option_set(options).parse(static_cast<int>(arguments.size()), arguments.data(), environment.data());
+  OptionSet set = train_option_set(options);
+  parse(set, arguments, environment);
   return options;
 }
 

@@ -71,23 +71,25 @@ TEST(Recipes, InTheWayOfAnOptionAreNamed) {
                {"--recipe: 'tabel' is not one of auto, none, ", "did you mean table?"});
 }
 
-TEST(Recipes, AreRecordedAsPlainOptions) {
-  TrainOptions options = parse_line("--dataset csv --lr 0.5");
+/// Options of the recipe for tables, with values in place of those that follow from the data.
+TrainOptions of_table(const std::string& line) {
+  TrainOptions options = parse_line("--dataset csv " + line);
   options.training.batch.size = 32;
   options.training.epochs = 60;
   options.training.schedule.warmup_epochs = 3.0;
+  return options;
+}
+
+TEST(Recipes, AreRecordedAsPlainOptions) {
+  const TrainOptions options = of_table("--lr 0.5");
   TrainOptions written = options;
   written.recipe = TrainOptions().recipe;
   EXPECT_EQ(parse_file(train_config(options)), written);
 }
 
 TEST(Recipes, LineHasTheValuesInEffect) {
-  TrainOptions options = parse_line("--dataset csv --lr 0.5 --sched constant");
-  options.training.batch.size = 32;
-  options.training.epochs = 60;
-  options.training.schedule.warmup_epochs = 3.0;
   EXPECT_EQ(
-      recipe_line(options),
+      recipe_line(of_table("--lr 0.5 --sched constant")),
       "recipe table: model mlp, epochs 60, batch-size 32, optimizer adamw, lr 0.5, weight-decay 0.01, sched "
       "constant, warmup-epochs 3, smoothing 0.1; --recipe none for the plain defaults");
   EXPECT_EQ(recipe_line(parse({})), "");

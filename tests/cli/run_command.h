@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
@@ -19,8 +20,8 @@ struct CommandOutcome {
   std::optional<Error> error{};
 };
 
-/// Runs a command of the program in this process.
-inline CommandOutcome run_command(const Command& command, Words arguments) {
+/// Runs a command of the program in this process, and catches its error.
+inline CommandOutcome attempt_command(const Command& command, Words arguments) {
   std::string name = command.name;
   std::vector<char*> pointers{name.data()};
   for (std::string& argument : arguments) pointers.push_back(argument.data());
@@ -33,6 +34,13 @@ inline CommandOutcome run_command(const Command& command, Words arguments) {
   }
   std::fflush(stdout);
   outcome.out = testing::internal::GetCapturedStdout();
+  return outcome;
+}
+
+/// Runs a command, and throws the error that it throws.
+inline CommandOutcome run_command(const Command& command, Words arguments) {
+  CommandOutcome outcome = attempt_command(command, std::move(arguments));
+  if (outcome.error) throw Error(*outcome.error);
   return outcome;
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "graph/summary.h"
 #include "lockstep/models.h"
 #include "support/expect_error.h"
 #include "support/synthetic.h"

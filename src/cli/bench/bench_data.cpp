@@ -1,4 +1,4 @@
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "cli/bench/bench.h"
+#include "cli/model/model_summary.h"
 #include "comm/communicator.h"
 #include "core/clock.h"
 #include "core/json/members.h"
+#include "core/options/text.h"
 #include "data/feed/micro_batch_reader.h"
 #include "data/image/decoder.h"
 #include "device/cpu/cpu_device.h"
@@ -141,7 +143,7 @@ std::string text_of(const char* what, const Speed& speed) {
 struct DataResults {
   int ranks = 0;
   std::size_t threads = 0;        ///< of each rank
-  std::vector<int> shape;         ///< channels, rows and columns of a sample
+  Shape shape;                    ///< of a sample
   std::optional<Speed> decode{};  ///< only for image files
   Speed load{};
 };
@@ -202,12 +204,10 @@ int bench_data(World& world, const BenchOptions& options) {
                               .local_size = world.local_size()});
   });
   const ResultPrinter printer(options.results, world.rank() == 0);
-  const Shape shape = data.train->shape();
-  DataResults results{.ranks = world.size(),
-                      .threads = device->streams().size(),
-                      .shape = {shape.channels, shape.height, shape.width}};
+  DataResults results{
+      .ranks = world.size(), .threads = device->streams().size(), .shape = data.train->shape()};
   printer.text(fmt::format("ranks {}  threads {}  samples of {}\n{:<8}  {:>10}  {:>10}\n", results.ranks,
-                           results.threads, fmt::join(results.shape, "x"), "",
+                           results.threads, value_text(results.shape), "",
                            speed_unit(kind_of(data.train->encoding())), "per core"));
   if (data.train->encoding() == Encoding::image_file) {
     results.decode = measure<Decoding>(world, options, *device, *source);

@@ -61,23 +61,33 @@ struct OperationResults {
 LOCKSTEP_MEMBERS(OperationResults, processor, dtype, samples, batch, operations, sum_seconds,
                  in_one_go_seconds, prepare_seconds, limits)
 
+Row sum_of(const std::vector<Row>& rows) {
+  Row sum{.name = "sum", .backward = Direction{}};
+  for (const Row& row : rows) {
+    sum.parameters += row.parameters;
+    sum.forward.add(row.forward);
+    if (row.backward) sum.backward->add(*row.backward);
+  }
+  return sum;
+}
+
 /// One micro-batch of a network, compiled for training, on one executor of this rank. Its operations run one
 /// by one, on the values that a run of all operations left.
 class CompiledMicroBatch {
  public:
   CompiledMicroBatch(const World& world, const Network& network, const Dataset& dataset,
                      const BenchOptions& options)
-      : network_(network),
+      : options_(options),
+        network_(network),
         graph_(build_graph(network)),
         layout_(layout_arena(network.parameters())),
-        rounds_(options.rounds),
         session_(world, find_placement(world, options.execution), one_thread(options.execution)),
         samples_(samples_of(options, dataset, session_.placement())),
         loader_(dataset, samples_, options.input, options.augment),
         plan_{.samples = static_cast<int>(samples_), .nodes_apart = true},
-        compiled_(backend().compile(graph_, layout_, plan_)),
+        compiled_(session_.backend().compile(graph_, layout_, plan_)),
         work_(work_of(network_, graph_, *compiled_, samples_)),
-        limits_(backend().measure_limits()),
+        limits_(session_.backend().measure_limits()),
         runner_(std::move(compiled_->make_runners(loader_, 1, {}).front())),
         parameters_(session_.device().allocate(layout_.elements * sizeof(float))),
         gradients_(session_.device().allocate(layout_.elements * sizeof(float))),
@@ -92,11 +102,22 @@ class CompiledMicroBatch {
     run_whole();
   }
 
-  std::uint32_t samples() const { return samples_; }
-  Backend& backend() const { return session_.backend(); }
-  std::size_t nodes() const { return graph_.nodes.size(); }
-  const std::optional<ThreadLimits>& limits() const { return limits_; }
+  /// Measures the operations one by one and in one program, and what a step does once before them.
+  OperationResults measure() {
+    OperationResults results{.processor = session_.backend().name(),
+                             .dtype = options_.execution.dtype,
+                             .samples = samples_,
+                             .batch = static_cast<std::uint32_t>(options_.batch.size)};
+    for (std::size_t i = 1; i < graph_.nodes.size(); ++i) results.operations.push_back(measure_node(i));
+    results.operations.push_back(measure_loss());
+    results.sum_seconds = sum_of(results.operations).seconds();
+    results.in_one_go_seconds = measure([this](Stream& stream) { run_nodes(stream); });
+    results.prepare_seconds = measure([this](Stream& stream) { runner_->prepare(stream, parameters()); });
+    results.limits = limits_;
+    return results;
+  }
 
+ private:
   Row measure_node(std::size_t node) {
     Row row = describe_node(node);
     const NodeRange alone{node, node + 1};
@@ -115,21 +136,10 @@ class CompiledMicroBatch {
             .operation = "cross_entropy",
             .output = "1",
             .forward = {.seconds = measure([this](Stream& stream) {
-                          run_forward(stream, {nodes(), nodes() + 1});
+                          run_forward(stream, {graph_.nodes.size(), graph_.nodes.size() + 1});
                         })}};
   }
 
-  /// Measures all nodes and the loss, forward and backward, in one program.
-  double measure_in_one_go() {
-    return measure([this](Stream& stream) { run_nodes(stream); });
-  }
-
-  /// Measures the preparation of the parameters at the beginning of a step.
-  double measure_prepare() {
-    return measure([this](Stream& stream) { runner_->prepare(stream, parameters()); });
-  }
-
- private:
   static std::uint32_t samples_of(const BenchOptions& options, const Dataset& dataset,
                                   const Placement& placement) {
     const auto samples = static_cast<std::uint32_t>(
@@ -209,14 +219,14 @@ class CompiledMicroBatch {
       timer_.seconds(*program);
     }
     std::vector<double> seconds;
-    for (int round = 0; round < rounds_; ++round) seconds.push_back(timer_.seconds(*program) / times);
+    for (int round = 0; round < options_.rounds; ++round) seconds.push_back(timer_.seconds(*program) / times);
     return median(seconds);
   }
 
+  const BenchOptions& options_;
   const Network& network_;
   Graph graph_;
   ArenaLayout layout_;
-  int rounds_;
   Session session_;
   std::uint32_t samples_;
   Loader loader_;
@@ -229,12 +239,11 @@ class CompiledMicroBatch {
   ProgramTimer timer_;
 };
 
-std::string number(double value, bool there) { return there ? fmt::format("{:.1f}", value) : ""; }
-
 /// Microseconds, GFLOP/s, and the share of the nearest limit that is reached.
 std::string cells(const Direction& direction) {
-  return fmt::format("  {:>11}  {:>8}  {}", number(direction.seconds * 1e6, true),
-                     number(direction.flop / direction.seconds * 1e-9, direction.flop > 0.0),
+  const double speed = direction.flop / direction.seconds * 1e-9;
+  return fmt::format("  {:>11.1f}  {:>8}  {}", direction.seconds * 1e6,
+                     direction.flop > 0.0 ? fmt::format("{:.1f}", speed) : "",
                      limit_cell(direction.limit, direction.limit_seconds, direction.seconds));
 }
 
@@ -243,16 +252,6 @@ std::string text_of(const Row& row, std::size_t name_width, std::size_t operatio
                      row.operation, operation_width, row.output,
                      row.parameters == 0 ? "" : std::to_string(row.parameters), cells(row.forward),
                      row.backward ? cells(*row.backward) : "", 100.0 * row.seconds() / all_seconds);
-}
-
-Row sum_of(const std::vector<Row>& rows) {
-  Row sum{.name = "sum", .backward = Direction{}};
-  for (const Row& row : rows) {
-    sum.parameters += row.parameters;
-    sum.forward.add(row.forward);
-    if (row.backward) sum.backward->add(*row.backward);
-  }
-  return sum;
 }
 
 std::string table_of(const std::vector<Row>& rows) {
@@ -300,18 +299,7 @@ int bench_ops(World& world, const BenchOptions& options) {
       make_model(options.model.name, data.train->shape(), data.train->classes());
   check_fit(*network, *data.train);
   CompiledMicroBatch micro_batch(world, *network, *data.train, options);
-  OperationResults results{.processor = micro_batch.backend().name(),
-                           .dtype = options.execution.dtype,
-                           .samples = micro_batch.samples(),
-                           .batch = static_cast<std::uint32_t>(options.batch.size)};
-  for (std::size_t i = 1; i < micro_batch.nodes(); ++i)
-    results.operations.push_back(micro_batch.measure_node(i));
-  results.operations.push_back(micro_batch.measure_loss());
-  results.sum_seconds = sum_of(results.operations).seconds();
-  results.in_one_go_seconds = micro_batch.measure_in_one_go();
-  results.prepare_seconds = micro_batch.measure_prepare();
-  results.limits = micro_batch.limits();
-  ResultPrinter(options.results, world.rank() == 0).print(results);
+  ResultPrinter(options.results, world.rank() == 0).print(micro_batch.measure());
   return 0;
 }
 

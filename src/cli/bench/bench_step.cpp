@@ -115,14 +115,6 @@ void set_times(StepResults& results, const std::vector<StepTimes>& times) {
   if (by_part) add("other", middle(other));
 }
 
-/// Seconds that are bound by each limit.
-using SecondsByLimit = std::map<std::string, double>;
-
-void add_work(SecondsByLimit& seconds, const ThreadLimits& limits, const Work& work) {
-  const NearestLimit nearest = nearest_limit(limits, work);
-  seconds[nearest.name] += nearest.seconds;
-}
-
 /// Sets what the limits of a thread allow for the forward and backward part of this rank, and measures them.
 /// Collective; only if all ranks compute on CPUs.
 void set_limits(StepResults& results, const Session& session, const Network& network) {
@@ -132,10 +124,14 @@ void set_limits(StepResults& results, const Session& session, const Network& net
   const auto compiled =
       session.planned([&] { return session.backend().compile(graph, layout, {.samples = samples}); });
   session.world().agree([&] { results.limits = session.backend().measure_limits(); });
-  std::map<std::string, SecondsByLimit> parts;
+  std::map<std::string, std::map<std::string, double>> bound;  // seconds of a part, by limit
+  const auto add = [&](const char* part, const Work& work) {
+    const NearestLimit nearest = nearest_limit(*results.limits, work);
+    bound[part][nearest.name] += nearest.seconds;
+  };
   for (const NodeWork& node : work_of(network, graph, *compiled, samples)) {
-    add_work(parts["forward"], *results.limits, node.forward);
-    if (node.backward) add_work(parts["backward"], *results.limits, *node.backward);
+    add("forward", node.forward);
+    if (node.backward) add("backward", *node.backward);
   }
   const auto threads = static_cast<std::uint32_t>(results.setting.threads);
   const Assignment assignment =
@@ -144,7 +140,7 @@ void set_limits(StepResults& results, const Session& session, const Network& net
   const double micro_batches = static_cast<double>(own) / threads;  // of a thread
   for (StepPart& part : results.parts) {
     double longest = 0.0;
-    for (const auto& [limit, seconds] : parts[part.name]) {
+    for (const auto& [limit, seconds] : bound[part.name]) {
       part.limit_seconds += seconds * micro_batches;
       if (seconds <= longest) continue;
       longest = seconds;

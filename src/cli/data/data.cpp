@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/results.h"
 #include "core/json/members.h"
+#include "core/options/text.h"
 #include "core/text/message.h"
 #include "core/text/printable.h"
 #include "data/files/table_encoding.h"
@@ -99,30 +100,16 @@ LOCKSTEP_MEMBERS(NumberStatistics, mean, deviation, smallest, largest)
 
 /// Training, validation or test samples.
 struct DatasetPart {
-  std::string name;
+  std::string part;
   Task task = Task::classification;
   std::uint64_t samples = 0;
   Shape shape;
-  Encoding encoding = Encoding::pixels;  ///< not in JSON: the words of the text depend on it
   std::vector<std::string> classes;
   std::vector<std::uint64_t> class_samples = {};  ///< of each class or label; empty: regression
   std::optional<NumberStatistics> numbers = {};   ///< regression
   std::optional<PartStatistics> statistics = {};  ///< with `stats`
 };
-
-template <OptionsOf<DatasetPart> O, class Visitor>
-void visit(O& part, Visitor&& field) {
-  [[maybe_unused]] auto& [name, task, samples, shape, encoding, classes, class_samples, numbers, statistics] =
-      part;
-  field(name, {.name = "part"});
-  field(task, {.name = "task"});
-  field(samples, {.name = "samples"});
-  field(shape, {.name = "shape"});
-  field(classes, {.name = "classes"});
-  field(class_samples, {.name = "class_samples"});
-  field(numbers, {.name = "numbers"});
-  field(statistics, {.name = "statistics"});
-}
+LOCKSTEP_MEMBERS(DatasetPart, part, task, samples, shape, classes, class_samples, numbers, statistics)
 
 struct DatasetResults {
   std::vector<DatasetPart> parts;
@@ -174,12 +161,11 @@ NumberStatistics measure_numbers(const Dataset& dataset) {
 }
 
 DatasetPart describe(const std::string& name, const Dataset& dataset) {
-  DatasetPart part{.name = name,
+  DatasetPart part{.part = name,
                    .task = dataset.task(),
                    .samples = dataset.size(),
                    .shape = dataset.shape(),
-                   .encoding = dataset.encoding(),
-                   .classes = names_of_classes(dataset, static_cast<std::size_t>(dataset.classes()))};
+                   .classes = names_of_classes(dataset, dataset.classes())};
   if (part.task == Task::regression) {
     part.numbers = measure_numbers(dataset);
   } else {
@@ -188,14 +174,12 @@ DatasetPart describe(const std::string& name, const Dataset& dataset) {
   return part;
 }
 
-std::string text_of(const DatasetPart& part) {
-  const Shape shape = part.shape;
+std::string text_of(const DatasetPart& part, Encoding encoding) {
   const std::string what =
-      part.encoding == Encoding::floats
-          ? fmt::format("{} of {}", counted(part.samples, "sample"), counted(shape.size(), "number"))
-          : fmt::format("{} of {}x{}x{}", counted(part.samples, "image"), shape.channels, shape.height,
-                        shape.width);
-  const std::string start = fmt::format("{:<6} {}, ", part.name, what);
+      encoding == Encoding::floats
+          ? fmt::format("{} of {}", counted(part.samples, "sample"), counted(part.shape.size(), "number"))
+          : fmt::format("{} of {}", counted(part.samples, "image"), value_text(part.shape));
+  const std::string start = fmt::format("{:<6} {}, ", part.part, what);
   if (part.numbers) {
     const auto& [mean, deviation, smallest, largest] = *part.numbers;
     return start + fmt::format("number to predict: {}\n       {:.5g} to {:.5g}, mean {:.5g}, std {:.5g}\n",
@@ -225,16 +209,16 @@ PartStatistics measure_statistics(const std::string& part, const Dataset& datase
   return statistics;
 }
 
-std::string text_of(const DatasetPart& part, const PartStatistics& statistics) {
-  std::string text = fmt::format("{:<6} mean {:.4f}  std {:.4f}\n", part.name,
-                                 fmt::join(statistics.mean, ","), fmt::join(statistics.deviation, ","));
+std::string text_of(const std::string& part, Encoding encoding, const PartStatistics& statistics) {
+  std::string text = fmt::format("{:<6} mean {:.4f}  std {:.4f}\n", part, fmt::join(statistics.mean, ","),
+                                 fmt::join(statistics.deviation, ","));
   if (statistics.widths) {
-    text += fmt::format("{:<6} widths {}, heights {} pixels\n", part.name,
-                        fmt::join(*statistics.widths, " to "), fmt::join(*statistics.heights, " to "));
+    text += fmt::format("{:<6} widths {}, heights {} pixels\n", part, fmt::join(*statistics.widths, " to "),
+                        fmt::join(*statistics.heights, " to "));
   }
-  return text + fmt::format("{:<6} {} read, {} not readable, {:.0f} {} on one thread\n", part.name,
+  return text + fmt::format("{:<6} {} read, {} not readable, {:.0f} {} on one thread\n", part,
                             statistics.read, statistics.unreadable, statistics.samples_per_s,
-                            speed_unit(kind_of(part.encoding)));
+                            speed_unit(kind_of(encoding)));
 }
 
 DatasetPart examine(const std::string& name, const Dataset& dataset, const DataOptions& options,
@@ -242,10 +226,10 @@ DatasetPart examine(const std::string& name, const Dataset& dataset, const DataO
   DatasetPart part = describe(name, dataset);
   print_warnings(dataset.warnings());
   if (name == "train") print_warning(similar_classes_text(dataset));
-  printer.text(text_of(part));
+  printer.text(text_of(part, dataset.encoding()));
   if (options.action == "stats") {
     part.statistics = measure_statistics(name, dataset, options);
-    printer.text(text_of(part, *part.statistics));
+    printer.text(text_of(name, dataset.encoding(), *part.statistics));
   }
   return part;
 }

@@ -14,6 +14,7 @@
 #include "cli/results.h"
 #include "core/files/file_system.h"
 #include "core/hash.h"
+#include "core/options/text.h"
 #include "core/text/message.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
@@ -100,9 +101,8 @@ std::string network_digest(const ModelFile& file, const ModelDescription& descri
   try {
     return digest(*network, file);
   } catch (const Error& error) {
-    const auto& [channels, height, width] = input;
-    throw Error(error.category(), fmt::format("{}; the network is for {} {}x{}x{} {} {}", error.what(),
-                                              flag_of(&InspectOptions::input), channels, height, width,
+    throw Error(error.category(), fmt::format("{}; the network is for {} {} {} {}", error.what(),
+                                              flag_of(&InspectOptions::input), value_text(input),
                                               flag_of(&InspectOptions::classes), classes));
   }
 }

@@ -26,7 +26,6 @@
 #include "lockstep/dataset.h"
 #include "lockstep/error.h"
 #include "lockstep/evaluation.h"
-#include "lockstep/models.h"
 #include "lockstep/world.h"
 
 namespace lockstep {
@@ -184,9 +183,8 @@ std::unique_ptr<SamplePredictions> open_predictions(const World& world, const Ne
     std::vector<SourceFile> sources = files_of(options.data);
     sources.push_back({options.saved->place, "the model itself"});
     check_output(options.predictions, OutputKind::predictions, sources, "predictions");
-    const auto classes = static_cast<std::size_t>(network.classes());
-    predictions =
-        std::make_unique<SamplePredictions>(dataset, names_of_classes(dataset, classes), options.predictions);
+    predictions = std::make_unique<SamplePredictions>(dataset, names_of_classes(dataset, network.classes()),
+                                                      options.predictions);
   });
   return predictions;
 }
@@ -286,7 +284,7 @@ int evaluate_model(World& world, const EvalOptions& options) {
   }
   if (world.rank() == 0) {
     print_warning(skipped_warning(results.evaluation, adjective_of(options.split)));
-    results.class_names = names_of_classes(dataset, static_cast<std::size_t>(network->classes()));
+    results.class_names = names_of_classes(dataset, network->classes());
     results.digest = digest(*network, model.file);
     const ResultPrinter printer(options.results, true);
     printer.text(text_of(results) + (options.per_class ? class_table(results) : "") +

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <span>
+
 #include "core/files/file.h"
 #include "core/files/file_system.h"
 #include "core/text/message.h"
@@ -28,17 +30,17 @@ std::vector<std::filesystem::path> find_checkpoints(const std::filesystem::path&
 
 Checkpoint open_checkpoint(const std::filesystem::path& path, bool warns) {
   const auto checkpoints = find_checkpoints(path);
-  for (const auto& checkpoint : checkpoints) {
+  for (const auto& checkpoint : std::span(checkpoints).first(checkpoints.size() - 1)) {
     try {
       return read_checkpoint(checkpoint);
     } catch (const NewerFormat&) {
       throw;
     } catch (const Error& error) {
-      if (error.category() != Category::data || checkpoint == checkpoints.back()) throw;
+      if (error.category() != Category::data) throw;
       if (warns) print_warning(fmt::format("{}; the checkpoint before it is used", error.what()));
     }
   }
-  throw Error(Category::internal, "no checkpoint");  // find_checkpoints returns at least one
+  return read_checkpoint(checkpoints.back());
 }
 
 std::filesystem::path short_form(const std::filesystem::path& path) {

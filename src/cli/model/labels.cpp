@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <optional>
 
+#include "cli/options/command_help.h"
 #include "cli/options/flag.h"
 #include "core/text/printable.h"
 #include "data/files/csv_cell.h"
@@ -14,12 +14,15 @@
 
 namespace lockstep {
 
-std::vector<std::string> names_of_classes(const Dataset& dataset, std::size_t classes) {
-  std::vector<std::string> names = dataset.class_names();
-  for (std::size_t c = names.size(); c < classes; ++c) {
-    names.push_back(std::to_string(c));
-  }
+Names names_or_numbers(Names names, int classes) {
+  std::size_t c = names.size();
+  names.resize(static_cast<std::size_t>(classes));
+  for (; c < names.size(); ++c) names[c] = std::to_string(c);
   return names;
+}
+
+Names names_of_classes(const Dataset& dataset, int classes) {
+  return names_or_numbers(dataset.class_names(), classes);
 }
 
 std::string similar_classes_text(const Dataset& dataset) {
@@ -53,20 +56,12 @@ std::vector<std::uint64_t> count_classes(const Dataset& dataset) {
 
 std::string class_counts_text(const std::vector<std::string>& names, const std::vector<std::uint64_t>& counts,
                               std::size_t indent) {
-  constexpr std::size_t columns = 100;
-  const std::string start(indent, ' ');
-  std::string text;
-  std::string line = start;
+  Names items;
   for (std::size_t c = 0; c < counts.size(); ++c) {
-    const std::string item =
-        fmt::format("{} {}{}", printable(names[c]), counts[c], c + 1 < counts.size() ? "," : "");
-    if (line.size() > indent && line.size() + 1 + item.size() > columns) {
-      text += line + "\n";
-      line = start;
-    }
-    line += (line.size() > indent ? " " : "") + item;
+    const char* const separator = c + 1 < counts.size() ? "," : "";
+    items.push_back(fmt::format("{} {}{}", printable(names[c]), counts[c], separator));
   }
-  return text + line + "\n";
+  return wrap(items, indent);
 }
 
 std::string label_column_text(const Dataset& dataset, const DatasetOptions& options) {

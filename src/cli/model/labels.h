@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,8 +9,10 @@
 
 namespace lockstep {
 
-/// Names of the first `classes` classes, or their numbers if the data set has no names.
-std::vector<std::string> names_of_classes(const Dataset& dataset, std::size_t classes);
+/// The first `classes` of `names`, with the number of each class in place of a missing name.
+Names names_or_numbers(Names names, int classes);
+/// Same for the names of the classes in a data set.
+Names names_of_classes(const Dataset& dataset, int classes);
 
 /// Line of a warning about names of two classes, or labels, that are equal as numbers or apart from case;
 /// empty: there are none.

@@ -61,10 +61,6 @@ std::string SamplePredictions::class_cells(std::uint64_t sample, std::span<const
   return name + csv_cell(classes_[predicted]) + "," + csv_value(probabilities_[predicted]);
 }
 
-void SamplePredictions::finish() {
-  if (file_) file_->commit();
-}
-
 std::optional<double> SamplePredictions::calibration_error() const {
   if (!has_classes()) return std::nullopt;
   return calibration_error_.value();

@@ -30,7 +30,9 @@ class SamplePredictions {
   /// Adds the samples of a block; blocks come in the order of the data set.
   void add(const OutputBlock& block);
   /// Writes the file.
-  void finish();
+  void finish() {
+    if (file_) file_->commit();
+  }
   /// Calibration error of the samples so far; nothing for Task::regression.
   std::optional<double> calibration_error() const;
 

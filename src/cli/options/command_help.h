@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ struct CommandHelp {
   std::vector<Argument> arguments = {};
   std::vector<Option> options = {};  ///< of one group after the other; --help comes last
 };
+
+/// Items, separated by spaces, in lines of up to 100 columns, except for longer items. A line begins with
+/// `indent` spaces, the first one with `used` fewer.
+std::string wrap(const Names& items, std::size_t indent, std::size_t used = 0);
 
 /// Text of --help, in lines of up to 100 columns.
 std::string help_text(const CommandHelp& help);

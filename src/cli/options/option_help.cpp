@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <iterator>
 #include <sstream>
 
 #include "cli/options/option_set.h"
@@ -11,39 +12,23 @@ namespace {
 constexpr std::size_t line_columns = 100;
 constexpr std::size_t help_column = 30;
 
-/// Wraps the words of `text` into lines that start at column `indent`; `used` columns of the first one, at
-/// most `indent`, are taken.
-std::string wrap(const std::string& text, std::size_t indent, std::size_t used) {
-  std::istringstream words(text);
-  std::string result(indent - used, ' ');
-  std::size_t column = indent;
-  bool first = true;
-  for (std::string word; words >> word; first = false) {
-    if (!first && column + 1 + word.size() > line_columns) {
-      result += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (!first) {
-      result += ' ';
-      ++column;
-    }
-    result += word;
-    column += word.size();
-  }
-  return result + "\n";
+Names words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
 }
 
 std::string wrap_lines(const std::string& text) {
   std::istringstream lines(text);
   std::string result;
-  for (std::string line; std::getline(lines, line);) result += wrap(line, 0, 0);
+  for (std::string line; std::getline(lines, line);) result += wrap(words_of(line), 0);
   return result;
 }
 
 /// Entry of an option: its flag, then its help, on the next line if the flag is too long.
 std::string entry(const std::string& typed, const std::string& help) {
   std::string line = "  " + typed;
-  if (line.size() + 2 <= help_column) return line + wrap(help, help_column, line.size());
-  return line + "\n" + wrap(help, help_column, 0);
+  if (line.size() + 2 <= help_column) return line + wrap(words_of(help), help_column, line.size());
+  return line + "\n" + wrap(words_of(help), help_column);
 }
 
 /// Conditions for an effect of the option, before its help: "with --optimizer sgd|lars: ".
@@ -73,6 +58,18 @@ std::string values_text(const Field& field, const Names& choices, const std::str
 
 }  // namespace
 
+std::string wrap(const Names& items, std::size_t indent, std::size_t used) {
+  std::string text, line(indent, ' ');
+  for (const std::string& item : items) {
+    if (line.size() > indent && line.size() + 1 + item.size() > line_columns) {
+      text += line + "\n";
+      line.assign(indent, ' ');
+    }
+    line += (line.size() > indent ? " " : "") + item;
+  }
+  return (text + line).substr(used) + "\n";
+}
+
 CommandHelp OptionSet::describe() const {
   CommandHelp result{.usage = usage_, .summary = summary_, .prologue = prologue_, .epilogue = epilogue_};
   for (const Positional& argument : positionals_) {
@@ -80,7 +77,6 @@ CommandHelp OptionSet::describe() const {
   }
   for (const Option& option : options_) {
     const Field& field = option.field;
-    if (!field.visible) continue;
     const std::string& placeholder = option.placeholder;
     std::string help = needs_text(field) + field.help + values_text(field, option.choices, placeholder);
     if (!placeholder.empty() && !option.default_value.empty()) {

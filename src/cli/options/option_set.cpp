@@ -26,10 +26,8 @@ std::string variable_name(std::string_view option) {
 }
 
 std::string option_name(std::string_view variable) {
-  std::string name;
-  for (const char c : variable.substr(variable_prefix.size())) {
-    name += c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
+  std::string name = in_small_letters(std::string(variable.substr(variable_prefix.size())));
+  std::ranges::replace(name, '_', '-');
   return name;
 }
 
@@ -52,9 +50,6 @@ bool wants_help(int argc, const char* const* argv) {
   return std::any_of(argv + std::min(argc, 1), std::find_if(argv + std::min(argc, 1), argv + argc, is_end),
                      [](std::string_view argument) { return argument == "--help" || argument == "-h"; });
 }
-
-OptionSet::OptionSet(std::string usage, std::string summary)
-    : usage_(std::move(usage)), summary_(std::move(summary)) {}
 
 void OptionSet::insert(Option option) {
   if (*option.field.group != '\0') group_ = option.field.group;
@@ -80,22 +75,6 @@ void OptionSet::config_file() {
           .assign = [](const std::string&) {}});
 }
 
-void OptionSet::config_of(std::string option, std::function<std::string(const std::string& value)> file) {
-  config_option_ = std::move(option);
-  config_of_option_ = std::move(file);
-}
-
-void OptionSet::imply(std::function<std::vector<ImpliedValue>(const Given&)> implied) {
-  implied_ = std::move(implied);
-}
-
-void OptionSet::recipes(std::string option, std::function<std::string(const TextOf&)> choose,
-                        std::function<const char*(const std::string& name)> text_of) {
-  recipe_option_ = std::move(option);
-  choose_recipe_ = std::move(choose);
-  text_of_recipe_ = std::move(text_of);
-}
-
 void OptionSet::choice(std::string noun, const Names& choices, std::string help, std::string& target) {
   positionals_.push_back({.placeholder = fmt::format("{}", fmt::join(choices, "|")),
                           .help = std::move(help),
@@ -112,7 +91,7 @@ bool OptionSet::parse(int argc, const char* const* argv, const char* const* envi
   read_files(values);
   const Names beside_list = replace_by_list(values);
   for (const auto& [name, source] : values) given_.insert(name);
-  add_implied(values);
+  const std::vector<ImpliedValue> overridden = add_implied(values);
   const Names of_recipe = read_recipe(values);
   for (const auto& [name, source] : values) {
     origins_[name] = source.origin;
@@ -122,7 +101,7 @@ bool OptionSet::parse(int argc, const char* const* argv, const char* const* envi
       throw Error(Category::usage, source.origin + ": " + error.what());
     }
   }
-  for (const ImpliedValue& value : overridden_) {
+  for (const ImpliedValue& value : overridden) {
     const std::string present = find(value.name)->value();
     if (present == value.value) continue;
     contradictions_.push_back(fmt::format("{} is {}, but {} in {}", origin(value.name), in_quotes(present),
@@ -137,20 +116,25 @@ bool OptionSet::parse(int argc, const char* const* argv, const char* const* envi
   return true;
 }
 
-void OptionSet::add_implied(Values& values) {
-  if (!implied_) return;
-  const Given given = [&](const std::string& name) {
+OptionSet::Given OptionSet::given_in(const Values& values) {
+  return [&values](const std::string& name) {
     const auto found = values.find(name);
-    return found == values.end() ? std::string() : found->second.value;
+    return found == values.end() ? "" : found->second.value;
   };
-  for (ImpliedValue& implied : implied_(given)) {
+}
+
+std::vector<ImpliedValue> OptionSet::add_implied(Values& values) const {
+  std::vector<ImpliedValue> overridden;
+  if (!implied_) return overridden;
+  for (ImpliedValue& implied : implied_(given_in(values))) {
     const Option* option = find(implied.name);
     if (option == nullptr || !option->value) continue;
     const bool is_new =
         values.insert({implied.name, {implied.value, fmt::format("{}: {}", implied.origin, implied.name)}})
             .second;
-    if (!is_new && implied.contradicts) overridden_.push_back(std::move(implied));
+    if (!is_new && implied.contradicts) overridden.push_back(std::move(implied));
   }
+  return overridden;
 }
 
 void OptionSet::check_requirements(const Names& of_recipe) const {
@@ -181,7 +165,6 @@ void OptionSet::read_command_line(int argc, const char* const* argv, Values& val
   using Style = po::command_line_style::style_t;
   po::options_description description;
   for (const Option& option : options_) {
-    if (!option.field.visible) continue;
     auto* semantic = po::value<std::string>();
     if (option.placeholder.empty()) semantic->zero_tokens();
     description.add_options()(option.field.name, semantic, "");
@@ -205,8 +188,6 @@ void OptionSet::read_command_line(int argc, const char* const* argv, Values& val
     }
   } catch (const po::error_with_option_name& error) {
     throw Error(Category::usage, fmt::format("{} needs a value", error.get_option_name()));
-  } catch (const po::error& error) {
-    throw Error(Category::usage, error.what());
   }
   assign_positionals(arguments);
 }
@@ -250,9 +231,7 @@ void OptionSet::reject_unknown(const std::string& token) const {
                             in_quotes(typed)));
   }
   std::vector<std::string> known{"help"};
-  for (const Option& option : options_) {
-    if (option.field.visible) known.emplace_back(option.field.name);
-  }
+  for (const Option& option : options_) known.emplace_back(option.field.name);
   throw Error(Category::usage,
               fmt::format("unknown option {}{}", in_quotes(typed), suggestion(name, known, "--")));
 }
@@ -363,13 +342,10 @@ Names OptionSet::replace_by_list(Values& values) const {
 
 Names OptionSet::read_recipe(Values& values) const {
   if (recipe_option_.empty()) return {};
-  const auto text_of = [&](const std::string& option) {
-    const auto given = values.find(option);
-    return given == values.end() ? find(option)->default_value : given->second.value;
-  };
-  std::string name = text_of(recipe_option_);
-  if (name == find(recipe_option_)->default_value)
-    name = config_files_.empty() ? choose_recipe_(text_of) : "";
+  const Given given = given_in(values);
+  std::string name = given(recipe_option_);
+  if (!values.contains(recipe_option_) || name == find(recipe_option_)->default_value)
+    name = config_files_.empty() ? choose_recipe_(given) : "";
   const char* const text = text_of_recipe_(name);
   if (text == nullptr) return {};  // an unknown name is refused when it is assigned
   const std::string origin = "recipe " + name;
@@ -397,8 +373,7 @@ void OptionSet::reset_idle(const Names& names) {
 }
 
 const OptionSet::Option* OptionSet::find(std::string_view name) const {
-  const auto same = [&](const Option& option) { return option.field.visible && option.field.name == name; };
-  const auto found = std::find_if(options_.begin(), options_.end(), same);
+  const auto found = std::ranges::find_if(options_, [&](const Option& o) { return o.field.name == name; });
   return found == options_.end() ? nullptr : &*found;
 }
 
@@ -427,7 +402,7 @@ void OptionSet::reset(const std::string& name) {
 std::vector<std::string> OptionSet::names() const {
   std::vector<std::string> result;
   for (const Option& option : options_) {
-    if (option.value && option.field.visible) result.emplace_back(option.field.name);
+    if (option.value) result.emplace_back(option.field.name);
   }
   return result;
 }
@@ -452,7 +427,7 @@ std::string OptionSet::config() const {
   std::string text;
   std::string group;
   for (const Option& option : options_) {
-    const std::string value = option.value && option.field.visible ? option.value() : "";
+    const std::string value = option.value ? option.value() : "";
     if (value.empty() || is_idle(option.field.name)) continue;
     if (option.group != group) text += fmt::format("{}# {}\n", text.empty() ? "" : "\n", option.group);
     group = option.group;

@@ -40,7 +40,8 @@ struct ImpliedValue {
 /// Targets must outlive the set; their values when added are the defaults that --help shows.
 class OptionSet {
  public:
-  OptionSet(std::string usage, std::string summary);
+  OptionSet(std::string usage, std::string summary)
+      : usage_(std::move(usage)), summary_(std::move(summary)) {}
 
   /// Adds all options of a struct.
   template <class Options>
@@ -53,23 +54,30 @@ class OptionSet {
   /// If `option` is given, options without another source are read from the configuration file that
   /// file(value) names; empty: none. Its `device = cuda` does not count: the run may continue on a host
   /// without GPUs.
-  void config_of(std::string option, std::function<std::string(const std::string& value)> file);
+  void config_of(std::string option, std::function<std::string(const std::string& value)> file) {
+    config_option_ = std::move(option);
+    config_of_option_ = std::move(file);
+  }
   /// Text that was given for an option; empty: none.
   using Given = std::function<std::string(const std::string& name)>;
   /// Uses the values of implied(given) for options that have no other source, such as those stored in a file
   /// that an argument names. Called once the arguments and all other sources are known. Options that this set
   /// does not have are ignored.
-  void imply(std::function<std::vector<ImpliedValue>(const Given& given)> implied);
+  void imply(std::function<std::vector<ImpliedValue>(const Given& given)> implied) {
+    implied_ = std::move(implied);
+  }
   /// Lets `auto` stand for values that follow from the training samples (Field::by_data). Call it first.
   void accept_by_data() { accepts_by_data_ = true; }
-  /// Text of the option that was given, or of its default.
-  using TextOf = std::function<std::string(const std::string& option)>;
   /// Lets the option `option` name a recipe: a configuration file whose options give way to those of all
   /// other sources, and which lacks those that then have no effect. While the option has its default, and no
   /// configuration file was read, `choose` names the recipe, empty: none. `text_of`: text of the recipe NAME;
   /// null: there is none of that name. After parse() the option's value is the recipe's name.
-  void recipes(std::string option, std::function<std::string(const TextOf&)> choose,
-               std::function<const char*(const std::string& name)> text_of);
+  void recipes(std::string option, std::function<std::string(const Given& given)> choose,
+               std::function<const char*(const std::string& name)> text_of) {
+    recipe_option_ = std::move(option);
+    choose_recipe_ = std::move(choose);
+    text_of_recipe_ = std::move(text_of);
+  }
   /// Adds a required argument without a name. Such arguments are given in the order of these calls.
   void positional(std::string placeholder, std::string help, std::string& target) {
     positionals_.push_back({std::move(placeholder), std::move(help), &target});
@@ -191,7 +199,9 @@ class OptionSet {
   /// Removes the option that the list of arguments replaces. Returns the names of the options that may then
   /// be without effect: those that are not from the command line.
   Names replace_by_list(Values& values) const;
-  void add_implied(Values& values);
+  static Given given_in(const Values& values);
+  /// Returns the values with `contradicts` of options that are given.
+  std::vector<ImpliedValue> add_implied(Values& values) const;
   void read_entries(const std::vector<ConfigEntry>& entries, const std::string& origin, Values& values) const;
   /// Returns the names of the options that are the recipe's.
   Names read_recipe(Values& values) const;
@@ -223,17 +233,17 @@ class OptionSet {
   std::function<std::string(const std::string&)> config_of_option_;
   std::function<std::vector<ImpliedValue>(const Given&)> implied_;
   std::set<std::string> given_;
-  std::vector<ImpliedValue> overridden_;  ///< implied values of options that were given
   std::vector<std::string> contradictions_;
   bool accepts_by_data_ = false;
   std::string recipe_option_;
-  std::function<std::string(const TextOf&)> choose_recipe_;
+  std::function<std::string(const Given&)> choose_recipe_;
   std::function<const char*(const std::string&)> text_of_recipe_;
   std::map<std::string, std::string> origins_;  ///< origins of the options that were given, by name
 };
 
 template <class T>
 void OptionSet::add(T& value, const Field& described) {
+  if (!described.visible) return;
   Field field = described;
   if (!accepts_by_data_) field.by_data = "";
   Option option{.field = field,

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/model/data_part.h"
+#include "cli/model/labels.h"
 #include "cli/model/model_options.h"
 #include "cli/model/saved_model.h"
 #include "cli/output.h"
@@ -186,29 +187,19 @@ InputSamples open_inputs(const World& world, const PredictOptions& options) {
   return inputs;
 }
 
-/// Names of the outputs: the model's, those of the data set, or numbers.
-std::vector<std::string> output_names(const SavedModel& model, const Dataset& dataset,
-                                      const Network& network) {
-  const auto count = static_cast<std::size_t>(network.classes());
-  std::vector<std::string> names = model.description.classes;
-  if (names.empty()) names = dataset.class_names();
-  names.resize(std::min(names.size(), count));
-  for (std::size_t c = names.size(); c < count; ++c) names.push_back(std::to_string(c));
-  return names;
-}
-
-/// Printer for the task of the model.
+/// Printer for the task of the model. The outputs have the model's names, those of the data set, or numbers.
 std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, const Dataset& dataset,
                                                 const Network& network) {
   const ModelDescription& description = options.saved->description;
   const std::string& place = options.saved->place;
   const auto top = static_cast<std::size_t>(options.top);
+  const Names names = names_or_numbers(
+      description.classes.empty() ? dataset.class_names() : description.classes, network.classes());
   if (description.task == name_of(Task::classification)) {
-    return print_classes(dataset, output_names(*options.saved, dataset, network), top, options.format);
+    return print_classes(dataset, names, top, options.format);
   }
   if (description.task == name_of(Task::multilabel)) {
-    return print_labels(dataset, output_names(*options.saved, dataset, network),
-                        options.has_top ? std::optional(top) : std::nullopt, options.format);
+    return print_labels(dataset, names, options.has_top ? std::optional(top) : std::nullopt, options.format);
   }
   if (options.has_top)
     throw Error(Category::usage, fmt::format("has no effect: {} predicts numbers: omit it", place), "top");
@@ -217,8 +208,7 @@ std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, c
                 fmt::format("{}: its network has {} outputs, a model of task regression has 1", place,
                             network.classes()));
   }
-  return print_numbers(dataset, output_names(*options.saved, dataset, network)[0], description.target_scale,
-                       options.format);
+  return print_numbers(dataset, names[0], description.target_scale, options.format);
 }
 
 int print_predictions(World& world, const PredictOptions& options) {

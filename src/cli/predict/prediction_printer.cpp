@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "cli/model/target_text.h"
-#include "core/json/members.h"
 #include "core/text/printable.h"
 #include "run/report/csv.h"
 
@@ -91,13 +90,6 @@ class RankedPrinter final : public PredictionPrinter {
   std::vector<std::size_t> order_;     ///< outputs of a sample, the most probable first
 };
 
-/// Prediction of a sample as a JSON line.
-struct PredictedNumber {
-  std::string input;
-  double prediction = 0.0;
-};
-LOCKSTEP_MEMBERS(PredictedNumber, input, prediction)
-
 class NumberPrinter final : public PredictionPrinter {
  public:
   NumberPrinter(const Dataset& dataset, std::string name, const TargetScale& scale, PredictionFormat format)
@@ -116,7 +108,7 @@ class NumberPrinter final : public PredictionPrinter {
       case PredictionFormat::json:
         break;
     }
-    return json_line(PredictedNumber{.input = input, .prediction = number});
+    return json_line(JsonValue{{"input", input}, {"prediction", number}});
   }
 
   std::string name_;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -12,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/train/train_options.h"
 #include "comm/world/mpi_handles.h"
+#include "core/clock.h"
 #include "core/files/file_system.h"
 #include "core/hash.h"
 #include "core/json/json.h"
@@ -35,11 +35,6 @@ bool has_daemon(const std::filesystem::path& mpirun) {
   return false;
 }
 
-std::uint64_t milliseconds_since_1970() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-}
-
 /// Facts about this host, with `request.directory` as its working directory if there is such a folder. Never
 /// throws.
 HostFacts this_host(const HostRequest& request) {
@@ -60,7 +55,7 @@ HostFacts this_host(const HostRequest& request) {
   files().free_space(".", facts.disk_free);  // stays 0 if it is not known
   const cuda::Probe found = cuda::probe(cuda::Detail::needed);
   if (!cuda::obstacle(found)) facts.gpus = static_cast<int>(found.gpus.size());
-  facts.clock = milliseconds_since_1970();
+  facts.clock = static_cast<std::uint64_t>(clock_nanoseconds(CLOCK_REALTIME) / 1'000'000);
   return facts;
 }
 

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <string_view>
-#include <vector>
 
 #include "cli/commands.h"
-#include "cli/output.h"
 
 namespace lockstep {
 namespace {
@@ -33,15 +31,11 @@ OptionSet option_set(RecipesOptions& options) {
   return set;
 }
 
-std::string list_of_recipes() {
-  std::string text;
-  for (const Recipe& recipe : recipes()) text += fmt::format("{:<17} {}\n", recipe.name, recipe.purpose());
-  return text;
-}
-
 int print_recipes(const RecipesOptions& options) {
-  print_report(options.name.empty() ? list_of_recipes() : recipe_text(options.name));
-  return 0;
+  if (!options.name.empty()) return print_help(recipe_text(options.name));
+  std::string list;
+  for (const Recipe& recipe : recipes()) list += fmt::format("{:<17} {}\n", recipe.name, recipe.purpose());
+  return print_help(list);
 }
 
 }  // namespace

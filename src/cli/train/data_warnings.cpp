@@ -49,7 +49,7 @@ MajorityClass majority_class(const Dataset& dataset) {
   const std::vector<std::uint64_t> counts = count_classes(dataset);
   const auto largest = std::ranges::max_element(counts);
   const auto number = static_cast<std::size_t>(largest - counts.begin());
-  return {.name = names_of_classes(dataset, counts.size())[number],
+  return {.name = names_of_classes(dataset, dataset.classes())[number],
           .share = static_cast<double>(*largest) / static_cast<double>(dataset.size())};
 }
 
@@ -70,15 +70,13 @@ void DataWarnings::look_at(const EpochReport& epoch) {
   warn_of_skipped(epoch.train, "training");
   warn_of_skipped(epoch.test, "test");
   if (epoch.validation) warn_of_skipped(*epoch.validation, "validation");
-  if (!warned_majority_) {
-    const std::string majority = majority_warning(epoch, options_, majority_);
-    warned_majority_ = !majority.empty();
-    print_warning(majority);
-  }
-  if (warned_slow_) return;
-  const std::string slow = slow_reading_warning(epoch, options_);
-  warned_slow_ = !slow.empty();
-  print_warning(slow);
+  warn_once(warned_majority_, majority_warning(epoch, options_, majority_));
+  warn_once(warned_slow_, slow_reading_warning(epoch, options_));
+}
+
+void DataWarnings::warn_once(bool& warned, const std::string& text) {
+  if (!warned) print_warning(text);
+  warned = warned || !text.empty();
 }
 
 void DataWarnings::warn_of_skipped(const Evaluation& evaluation, const std::string& kind) {

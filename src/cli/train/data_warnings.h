@@ -41,6 +41,7 @@ class DataWarnings {
 
  private:
   void warn_of_skipped(const Evaluation& evaluation, const std::string& kind);
+  static void warn_once(bool& warned, const std::string& text);
 
   const TrainOptions& options_;
   MajorityClass majority_;

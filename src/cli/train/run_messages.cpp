@@ -100,11 +100,6 @@ void warn_of_selection(const TrainOptions& options, const DatasetPair& data) {
                         flag_of(&DatasetOptions::validation_fraction)));
 }
 
-/// Whether the samples have classes or labels of the user's own, not those of a known or made-up data set.
-bool has_own_classes(const Dataset& dataset) {
-  return dataset.encoding() != Encoding::pixels && dataset.task() != Task::regression;
-}
-
 /// Prints the run directory and the step from which the run continues.
 void print_place(const TrainOptions& options, const RunPlace& place, const Trainer& trainer) {
   const bool resumed = !place.checkpoint.empty();
@@ -130,12 +125,14 @@ std::string sizes_text(const DatasetPair& data) {
   return text + part(*data.test, "test", data.test_origin + because);
 }
 
-/// Line of a warning about classes with fewer than 10 training samples; empty: there are none.
+/// Line of a warning about classes or labels of the user's own, not of a known or made-up data set, with
+/// fewer than 10 training samples; empty: there are none.
 std::string small_classes_text(const Dataset& train) {
+  if (train.encoding() == Encoding::pixels || train.task() == Task::regression) return {};
   constexpr std::uint64_t enough = 10;
   constexpr std::size_t most_names = 5;
   const std::vector<std::uint64_t> counts = count_classes(train);
-  const std::vector<std::string> names = names_of_classes(train, counts.size());
+  const Names names = names_of_classes(train, train.classes());
   std::vector<std::string> small;
   for (std::size_t c = 0; c < counts.size(); ++c) {
     if (counts[c] < enough) small.push_back(fmt::format("{} ({})", printable(names[c]), counts[c]));
@@ -294,7 +291,7 @@ void print_start(const World& world, const TrainOptions& options, const RunPlace
     print_warning(slow_average_warning(options, trainer.steps_per_epoch()));
     print_warnings(no_effect_warnings(options));
   }
-  if (has_own_classes(*data.train)) print_warning(small_classes_text(*data.train));
+  print_warning(small_classes_text(*data.train));
   print_warning(similar_classes_text(*data.train));
   warn_of_selection(options, data);
   warn_of_idle_executors(world, options, trainer);

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <utility>
 
 #include "comm/world/launch.h"
 #include "core/options/internal_variables.h"
@@ -13,17 +12,17 @@
 
 namespace lockstep {
 
-StartCommand start_command(std::vector<std::string> command) {
-  if (const char* const launcher = std::getenv(start_variable)) return {launcher, std::move(command)};
+std::string own_start() {
+  if (const char* const launcher = std::getenv(start_variable)) return launcher;
   const std::string starter = read_launch().starter;
-  return {(starter.empty() ? "" : starter + " ") + shell_line({program_invocation_name}), std::move(command)};
+  return (starter.empty() ? "" : starter + " ") + shell_line({program_invocation_name});
 }
 
-std::string resume_advice(const StartCommand& start, const std::string& run) {
-  return fmt::format("resume with: {} {}", start.start, shell_line({"train", "--resume", run}));
+std::string resume_advice(const std::string& start, const std::string& run) {
+  return fmt::format("resume with: {} {}", start, shell_line({"train", "--resume", run}));
 }
 
-LauncherReport::Stop stop_report(const StartCommand& start, const std::string& reason, std::uint64_t step,
+LauncherReport::Stop stop_report(const std::string& start, const std::string& reason, std::uint64_t step,
                                  const std::string& run) {
   return {
       .cause = reason,
@@ -32,7 +31,7 @@ LauncherReport::Stop stop_report(const StartCommand& start, const std::string& r
                                       : resume_advice(start, run))};
 }
 
-std::string too_late_line(const StartCommand& start, Duration limit, double before,
+std::string too_late_line(const std::string& start, Duration limit, double before,
                           const std::string& resume) {
   return fmt::format(
       "lockstep: stopped before the first step: earlier starts have used {} of the time limit of {}; {}",

@@ -80,8 +80,8 @@ int run_train(int argc, char** argv) {
     stops.set_limit(options.max_time, seconds_before_this_start());
     if (stops.is_over_before_start()) {
       if (world.rank() == 0) {
-        print_message(too_late_line(start_command(environment.command_line), options.max_time,
-                                    seconds_before_this_start(), options.resume));
+        print_message(
+            too_late_line(own_start(), options.max_time, seconds_before_this_start(), options.resume));
       }
       return static_cast<int>(Category::stopped);
     }

@@ -32,11 +32,11 @@ Exit status: 0 done; 2 wrong usage; 3 bad input data; 4 missing or failing devic
 )";
 
 /// Recipe for data of one's own; empty: none.
-std::string default_recipe(const OptionSet::TextOf& text_of) {
-  const std::string dataset = text_of("dataset");
+std::string default_recipe(const OptionSet::Given& given) {
+  const std::string dataset = given("dataset");
   if (dataset == "csv") return "table";
   if (dataset != "images") return {};
-  return text_of("init-from").empty() ? "photos" : "finetune";
+  return given("init-from").empty() ? "photos" : "finetune";
 }
 
 }  // namespace

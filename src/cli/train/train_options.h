@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "cli/model/model_options.h"
 #include "cli/options/option_set.h"

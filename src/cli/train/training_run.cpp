@@ -48,10 +48,6 @@ DatasetPair open_data(World& world, const TrainOptions& options) {
   return open_dataset(world, options.data);
 }
 
-std::unique_ptr<Network> make_network(const World& world, const TrainOptions& options, const Dataset& train) {
-  return agreed(world, [&] { return make_model(options.model.name, train.shape(), train.classes()); });
-}
-
 /// Options of the trainer. With a log interval, at most that many steps are submitted together.
 TrainerOptions trainer_options(const TrainOptions& options) {
   TrainerOptions training = options.training;
@@ -185,11 +181,12 @@ TrainingRun::TrainingRun(World& world, const TrainOptions& options, StopRequests
                          Environment environment)
     : world_(world),
       stops_(stops),
-      start_(start_command(environment.command_line)),
       place_(watched_run_place(world, options)),
       data_(open_data(world, options)),
       options_(resolved_by_data(world, with_recorded_start(world, place_, options), *data_.train)),
-      network_(make_network(world, options, *data_.train)),
+      network_(agreed(
+          world,
+          [&] { return make_model(options.model.name, data_.train->shape(), data_.train->classes()); })),
       trainer_(world, *network_, *data_.train, *data_.test, trainer_options(options_),
                data_.validation.get()),
       warnings_(options_, leads() ? majority_class(*data_.test) : MajorityClass()) {
@@ -245,6 +242,7 @@ std::string TrainingRun::environment_text(Environment environment) const {
 }
 
 void TrainingRun::open_record(Environment environment) {
+  const std::vector<std::string> command = environment.command_line;  // environment is moved from below
   if (place_.keeps()) {  // before checkpoints are created
     trainer_.check_checkpoint_space(place_.numbered ? place_.folder.path().parent_path()
                                                     : place_.folder.checkpoints());
@@ -275,7 +273,7 @@ void TrainingRun::open_record(Environment environment) {
     const std::string run = place_.folder.path().string();
     const bool resumes = place_.continues_its_newest();
     // Until this start has written a checkpoint, its options are repeated.
-    const std::string advice = restart_advice(start_.start, start_.command, run, resumes);
+    const std::string advice = restart_advice(start_, command, run, resumes);
     // Ranks other than 0 do not learn of new checkpoints. A command that begins again resumes if there is
     // one.
     watch.set_advice(leads() || resumes ? advice : "resume or " + advice);

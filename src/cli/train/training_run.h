@@ -10,7 +10,6 @@
 #include "cli/train/run_place.h"
 #include "cli/train/stop_line.h"
 #include "cli/train/train_options.h"
-#include "lockstep/checkpoint.h"
 #include "lockstep/dataset.h"
 #include "lockstep/network.h"
 #include "lockstep/stop_requests.h"
@@ -48,7 +47,7 @@ class TrainingRun {
 
   World& world_;
   StopRequests& stops_;
-  StartCommand start_;
+  const std::string start_ = own_start();
   RunPlace place_;  ///< its lock is released after the trainer, which may still be writing a checkpoint
   DatasetPair data_;
   const TrainOptions options_;  ///< without values that follow from the training samples
