@@ -21,7 +21,7 @@ while (($# > 0)); do
     --rounds) rounds=${2:-} && shift ;;
     --steps) steps=${2:-} && shift ;;
     --write) write=yes ;;
-    -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) print_help && exit 0 ;;
     *) fail "unknown option $1 (see --help)" ;;
   esac
   shift
@@ -30,21 +30,20 @@ done
 prepare torch,numpy
 
 ours() { # ranks threads option...
-  local ranks=$1 threads=$2
-  shift 2
-  quietly "$work/log" mpirun --oversubscribe --bind-to none -np "$ranks" "$lockstep" train --device cpu --epochs 2 \
-    --max-steps "$steps" --lr 0.2 --threads "$threads" "$@" && speed "$work/log"
+  on_ranks "$1" train --device cpu --epochs 2 --max-steps "$steps" --lr 0.2 --threads "${@:2}"
 }
-measure() {
-  case ${1#*_} in
-    1x2) ours 1 2 ;;
-    2x1) ours 2 1 ;;
-    4x1) ours 4 1 ;;
-    1x2_equal) ours 1 2 --shares equal ;;
-    2x1_equal) ours 2 1 --shares equal ;;
-    torch) quietly "$work/log" "$python" bench/peers/torch_ddp.py --threads 2 --channels-last --epochs 1 \
-      --max-steps $((steps / 8)) && speed "$work/log" ;;
-  esac
+torch() {
+  quietly "$work/log" "$python" bench/peers/torch_ddp.py --threads 2 --channels-last --epochs 1 \
+    --max-steps $((steps / 8))
+}
+declare -A commands=([1x2]="ours 1 2" [1x2_equal]="ours 1 2 --shares equal" [2x1]="ours 2 1"
+  [2x1_equal]="ours 2 1 --shares equal" [4x1]="ours 4 1" [torch]=torch)
+declare -A labels=([1x2]="1 rank x 2 threads" [1x2_equal]="1 rank x 2 threads, \`--shares equal\`"
+  [2x1]="2 ranks x 1 thread" [2x1_equal]="2 ranks x 1 thread, \`--shares equal\`" [4x1]="4 ranks x 1 thread"
+  [torch]="PyTorch, 2 threads, channels_last")
+programs=(1x2 1x2_equal 2x1 2x1_equal 4x1 torch)  # in the order of the table
+measure() { # load_program
+  ${commands[${1#*_}]} && speed "$work/log"
 }
 
 loop=
@@ -65,7 +64,6 @@ start_loop() { # load
   loop=$!
 }
 
-programs=(1x2 1x2_equal 2x1 2x1_equal 4x1 torch)
 loads=(idle nice19 nice0)
 for ((round = 1; round <= rounds; ++round)); do
   for load in "${loads[@]}"; do
@@ -88,16 +86,7 @@ table() {
   echo "|---|---|---|---|"
   local program
   for program in "${programs[@]}"; do
-    local label
-    case $program in
-      1x2) label="1 rank x 2 threads" ;;
-      2x1) label="2 ranks x 1 thread" ;;
-      4x1) label="4 ranks x 1 thread" ;;
-      1x2_equal) label="1 rank x 2 threads, \`--shares equal\`" ;;
-      2x1_equal) label="2 ranks x 1 thread, \`--shares equal\`" ;;
-      torch) label="PyTorch, 2 threads, channels_last" ;;
-    esac
-    echo "| $label | $(cell idle "$program") | $(cell nice19 "$program") | $(cell nice0 "$program") |"
+    echo "| ${labels[$program]} | $(cell idle "$program") | $(cell nice19 "$program") | $(cell nice0 "$program") |"
   done
 }
 table | tee "$work/table"

@@ -1,8 +1,11 @@
-# Functions shared by compare.sh and compare_networks.sh. To be sourced.
+# Functions shared by the scripts of this folder. To be sourced.
 # shellcheck shell=bash
 
 lockstep=${LOCKSTEP:-build/release/lockstep}
 python=${PYTHON:-python3}
+
+# Prints the comment at the beginning of the script.
+print_help() { sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; }
 
 fail() {
   echo "${0##*/}: $*" >&2
@@ -32,6 +35,11 @@ quietly() { # file command...
     echo "${0##*/}: failed: $*" >&2
     return 1
   }
+}
+
+# Runs lockstep with its output in $work/log.
+on_ranks() { # ranks argument...
+  quietly "$work/log" mpirun --oversubscribe --bind-to none -np "$1" "$lockstep" "${@:2}"
 }
 
 # Prints the images/s of the last epoch in a program's output.

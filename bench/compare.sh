@@ -23,7 +23,7 @@ while (($# > 0)); do
     --torch-steps) torch_steps=${2:-} && shift ;;
     --quick) quick=yes rounds=1 torch_steps=40 ;;
     --write) write=yes ;;
-    -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) print_help && exit 0 ;;
     *) fail "unknown option $1 (see --help)" ;;
   esac
   shift
@@ -34,8 +34,7 @@ prepare torch,numpy
 
 # Trains two epochs; the first one warms up. The short last batch is left out, as in PyTorch's program.
 ours() { # ranks threads
-  quietly "$work/log" mpirun --oversubscribe --bind-to none -np "$1" "$lockstep" train --epochs 2 --lr 0.2 \
-    --drop-last --threads "$2" && speed "$work/log"
+  on_ranks "$1" train --epochs 2 --lr 0.2 --drop-last --threads "$2" && speed "$work/log"
 }
 torch_alone() {
   quietly "$work/log" "$python" bench/peers/torch_ddp.py --threads 2 --epochs 2 --max-steps "$torch_steps" "$@" &&
@@ -53,22 +52,15 @@ torch_ddp() {
 }
 
 names=(ours_2x1 ours_1x1 ours_1x2 torch_ddp torch_eager torch_eager_cl torch_compiled_cl)
-measure() {
-  case $1 in
-    ours_2x1) ours 2 1 ;;
-    ours_1x2) ours 1 2 ;;
-    ours_1x1) ours 1 1 ;;
-    torch_ddp) torch_ddp ;;
-    torch_eager) torch_alone ;;
-    torch_eager_cl) torch_alone --channels-last ;;
-    torch_compiled_cl) torch_alone --channels-last --compile ;;
-  esac
-}
+declare -A commands=([ours_2x1]="ours 2 1" [ours_1x1]="ours 1 1" [ours_1x2]="ours 1 2" [torch_ddp]=torch_ddp
+  [torch_eager]=torch_alone [torch_eager_cl]="torch_alone --channels-last"
+  [torch_compiled_cl]="torch_alone --channels-last --compile")
+measure() { ${commands[$1]}; } # name
 for ((round = 1; round <= rounds; ++round)); do
   measure_round "round $round" "${names[@]}"
-  quietly "$work/log" mpirun --oversubscribe --bind-to none -np 2 "$lockstep" bench allreduce
+  on_ranks 2 bench allreduce
   awk '$1 == 46137344 {print $6}' "$work/log" >>"$work/reduce"
-  quietly "$work/log" mpirun --oversubscribe --bind-to none -np 2 "$lockstep" bench step --threads 1 --steps 20
+  on_ranks 2 bench step --threads 1 --steps 20
   awk '/^first step/ {print $3}' "$work/log" >>"$work/first_step"
   awk '/^memory/ {print $2}' "$work/log" >>"$work/memory"
   start=$(date +%s%N)

@@ -25,7 +25,7 @@ while (($# > 0)); do
     --rounds) rounds=${2:-} && shift ;;
     --f32) names=(ours eager compiled) ;;
     --write) write=yes ;;
-    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) print_help && exit 0 ;;
     *:*) cases+=("$1") ;;
     *) fail "unknown argument $1 (see --help)" ;;
   esac
@@ -44,8 +44,8 @@ steps_of() { # model batch
 ours() { # model batch dtype
   local data=()
   [[ $1 == resnet18-d2l ]] || data=(--dataset synthetic --synthetic-shape 3x224x224 --classes 1000 --samples 512)
-  quietly "$work/log" mpirun --oversubscribe --bind-to none -np 2 "$lockstep" bench step --model "$1" \
-    --batch-size "$2" --micro-batches 2 --threads 1 --steps "$(steps_of "$@")" --dtype "$3" "${data[@]}" || return
+  on_ranks 2 bench step --model "$1" --batch-size "$2" --micro-batches 2 --threads 1 --steps "$(steps_of "$@")" \
+    --dtype "$3" "${data[@]}" || return
   awk '/^memory/ {print $2}' "$work/log" >>"$work/memory_$3"
   speed "$work/log"
 }

@@ -10,6 +10,10 @@
 # lines are the total bytes that each host has sent and received.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=bench/common.sh
+source bench/common.sh
+# shellcheck source=tests/support/network.sh
+source tests/support/network.sh
 
 hosts=2
 ranks=1
@@ -17,11 +21,6 @@ rate=1000
 rounds=5
 program=build/release/lockstep
 command=()
-
-fail() {
-  echo "hosts.sh: $1" >&2
-  exit 2
-}
 
 while (($# > 0)); do
   case $1 in
@@ -31,7 +30,7 @@ while (($# > 0)); do
     --rounds) rounds=${2:-} && shift ;;
     --program) program=${2:-} && shift ;;
     --) shift && command=("$@") && break ;;
-    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) print_help && exit 0 ;;
     *) fail "unknown option $1 (see --help)" ;;
   esac
   shift
@@ -61,8 +60,7 @@ tear_down() {
     done
     signal_hosts KILL || true
   fi
-  for ((i = 0; i < hosts; ++i)); do ip netns delete "$name-$i" 2> /dev/null || true; done
-  ip netns delete "$name" 2> /dev/null || true
+  remove_network "$name" "$hosts"
   rm -rf "$work"
 }
 trap tear_down EXIT
@@ -70,20 +68,13 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-address() { echo "10.213.$((($$ / 2) % 256)).$(($1 + 1))"; }
+subnet=10.213.$((($$ / 2) % 256))
+address() { echo "$subnet.$(($1 + 1))"; }
 
-# One namespace is the switch. The queues at both ends of a link limit each direction to the rate.
-ip netns add "$name"
-ip -n "$name" link add switch type bridge
-ip -n "$name" link set switch up
+make_network "$name" "$subnet" "$hosts"
+# The queues at both ends of a link limit each direction to the rate.
 limit() { tc -n "$1" qdisc add dev "$2" root tbf rate "${rate}mbit" burst 256kb latency 100ms; }
 for ((i = 0; i < hosts; ++i)); do
-  ip netns add "$name-$i"
-  ip -n "$name" link add "port$i" type veth peer name eth0 netns "$name-$i"
-  ip -n "$name" link set "port$i" master switch up
-  ip -n "$name-$i" address add "$(address "$i")/24" dev eth0
-  ip -n "$name-$i" link set eth0 up
-  ip -n "$name-$i" link set lo up
   limit "$name" "port$i"
   limit "$name-$i" eth0
 done

@@ -69,7 +69,7 @@ unpack() {
     touch "$unpacked" && mv "$unpacked" "$folder"  # its time was that of an archive
 }
 
-[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit; }
+[[ ${1-} != --help && ${1-} != -h ]] || { print_help; exit; }
 # Its database has the paths of its files, which a folder that was moved has no longer.
 made_here() { [[ $(head -qn 1 "$folder/var/lib/dpkg/info/libc6:arm64.list" 2>/dev/null) == "$folder" ]]; }
 if [[ $folder -nt $launcher/packages.txt && $folder -nt $0 ]] && made_here; then exit; fi

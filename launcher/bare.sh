@@ -96,7 +96,7 @@ if [[ ${1-} == --architecture ]]; then
   [[ ${1-} == --system ]] || die "--architecture needs --system"
 fi
 [[ ${1-} != --why-not ]] || { why_not; exit; }
-[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit; }
+[[ ${1-} != --help && ${1-} != -h ]] || { print_help; exit; }
 reason=$(why_not)
 if [[ -n $reason ]]; then
   say "$reason" >&2

@@ -8,6 +8,9 @@ logs=$root/build/logs
 
 say() { printf '%s\n' "$*"; }
 
+# Prints the comment at the beginning of the script.
+print_help() { sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; }
+
 die() {
   printf '%s: error: %s\n' "$(basename "$0")" "$*" >&2
   exit 1
@@ -30,11 +33,9 @@ missing_packages() {
 
 # as_root COMMAND...: runs it as root, with an empty standard input, so that it cannot wait for an answer.
 as_root() {
-  if [[ $EUID -eq 0 ]]; then
-    env DEBIAN_FRONTEND=noninteractive "$@" </dev/null
-  else
-    sudo env DEBIAN_FRONTEND=noninteractive "$@" </dev/null
-  fi
+  local sudo=()
+  [[ $EUID -eq 0 ]] || sudo=(sudo)
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "$@" </dev/null
 }
 
 # require_root PACKAGE...: returns if they can be installed, else ends with one line that says why not.

@@ -48,8 +48,5 @@ for target in "${targets[@]}"; do
   stage "fuzz-$target" fuzz "$target" &
   running=$((running + 1))
 done
-while ((running > 0)); do
-  wait -n || status=1
-  running=$((running - 1))
-done
+for (( ; running > 0; running--)); do wait -n || status=1; done
 [[ $status -eq 0 ]]

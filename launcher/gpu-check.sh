@@ -31,7 +31,7 @@ only=
 rehearse=
 while (($# > 0)); do
   case $1 in
-    -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0" && exit 0 ;;
     --rehearse) rehearse=yes && shift && continue ;;
     --part | --output | --archive | --data-dir | --only) ;;
     *) fail "unknown option $1 (see --help)" ;;

@@ -10,19 +10,12 @@ set -euo pipefail
 # shellcheck source=launcher/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# Prints the first unused name, so that no run is overwritten.
-free_run_directory() {
-  local n=1
-  while [[ -e $root/runs/quickstart-$n ]]; do n=$((n + 1)); done
-  printf '%s\n' "$root/runs/quickstart-$n"
-}
-
 packages=true
 cuda=false
 prefix=$([[ $EUID -eq 0 ]] && echo /usr/local || echo "$HOME/.local")
 while [[ $# -gt 0 ]]; do
   case $1 in
-    -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) print_help && exit 0 ;;
     --no-packages) packages=false ;;
     --prefix) [[ $# -ge 2 ]] || die "--prefix needs a folder" && prefix=$2 && shift ;;
     --cuda) cuda=true ;;
@@ -48,7 +41,9 @@ fi
 stage "build" build_preset release lockstep lockstep-run || exit 1
 stage "install to $prefix" cmake --install "$release" --prefix "$prefix" || exit 1
 
-run=$(free_run_directory)
+number=1  # of the first unused name, so that no run is overwritten
+while [[ -e $root/runs/quickstart-$number ]]; do number=$((number + 1)); done
+run=$root/runs/quickstart-$number
 command=(-np 2 train --model lenet --dataset fashion-mnist --epochs 10 --batch-size 256 --lr 0.2
   --run-dir "$run" "$@")
 # The CPU is the default here: the digest is then the one in README.md, on any machine.

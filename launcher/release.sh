@@ -10,7 +10,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 releases="bookworm trixie"
-[[ ${1-} != --help && ${1-} != -h ]] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit; }
+[[ ${1-} != --help && ${1-} != -h ]] || { print_help; exit; }
 if [[ ${1-} == --releases ]]; then
   releases=${2?--releases needs names}
   shift 2

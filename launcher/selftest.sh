@@ -181,7 +181,7 @@ bare_takes=0  # seconds, estimated from the build and the tests here
 packages=true
 for option in "$@"; do
   case $option in
-    -h | --help) sed -n '2,/^set /s/^# //p' "$0" && exit 0 ;;
+    -h | --help) print_help && exit 0 ;;
     --quick) checks=quick_checks ;;
     --long) checks=long_checks ;;
     --deploy) checks=deploy_checks ;;

@@ -1,10 +1,6 @@
-"""JSON of measured numbers: nine digits, which are enough for float32, and a list of them on a line.
-
-    python bench/peers/compact_json.py FILE...   rewrites files
-"""
+"""JSON of measured numbers: nine digits, which are enough for float32, and a list of them on a line."""
 
 import json
-import sys
 
 
 def compact(value, indent=0):
@@ -23,10 +19,3 @@ def compact(value, indent=0):
 def write(path, value):
     with open(path, "w") as file:
         file.write(compact(value) + "\n")
-
-
-if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        with open(name) as source:
-            content = json.load(source)
-        write(name, content)

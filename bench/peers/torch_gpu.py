@@ -126,6 +126,16 @@ def make_step(network: nn.Module, setting: Setting, lr: float) -> Step:
     return step
 
 
+def seconds_on_gpu(work: Callable[[], object]) -> float:
+    """Time of the GPU for the work that is submitted."""
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    work()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / 1e3
+
+
 class CapturedStep:
     """A step as one CUDA graph. Reads its batch from memory of its own."""
 
@@ -148,14 +158,13 @@ class CapturedStep:
         self.graph.replay()
 
     def seconds_of_replays(self, replays: int) -> float:
-        """Timed by the GPU; of one replay."""
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        for _ in range(replays):
-            self.graph.replay()
-        end.record()
-        end.synchronize()
-        return start.elapsed_time(end) / 1e3 / replays
+        """Of one replay."""
+
+        def replay_all() -> None:
+            for _ in range(replays):
+                self.graph.replay()
+
+        return seconds_on_gpu(replay_all) / replays
 
     def seconds_of_replay(self) -> float:
         """Median over seven groups of about 0.1 s."""
@@ -203,15 +212,7 @@ def print_ceilings() -> None:
     """Prints what memory and tensor cores of this GPU reach: medians of ten, on random data."""
 
     def seconds_of(work: Callable[[], object]) -> float:
-        times = []
-        for _ in range(13):
-            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            start.record()
-            work()
-            end.record()
-            end.synchronize()
-            times.append(start.elapsed_time(end) / 1e3)
-        return statistics.median(times[3:])
+        return statistics.median([seconds_on_gpu(work) for _ in range(13)][3:])
 
     source = torch.randn(1 << 30, device="cuda")
     target = torch.empty_like(source)

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 #include "core/json/json.h"
 #include "core/options/internal_variables.h"
 #include "core/text/command_line.h"
 #include "hosts/host_names.h"
 #include "lockstep/error.h"
-#include "supervisor/decision.h"
 #include "supervisor/mpirun_command.h"
 
 namespace lockstep::launcher {
@@ -27,20 +27,20 @@ std::string directory_of(const MpirunOptions& options) {
 
 /// Variables that ranks on other hosts get, as NAME=VALUE: options of lockstep, and those of -x.
 std::vector<std::string> variables_of(const MpirunOptions& options) {
-  std::vector<std::string> names = options.values({"x"});
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text(*entry);
-    const std::string name = text.substr(0, text.find('='));
-    if (name.starts_with("LOCKSTEP_") && !is_internal_variable(name)) names.push_back(name);
-  }
   std::vector<std::string> variables;
-  for (const std::string& name : names) {
+  for (const std::string& name : options.values({"x"})) {
     const char* const value = std::getenv(name.c_str());
     if (name.find('=') != name.npos) {
       variables.push_back(name);
     } else if (value != nullptr) {
       variables.push_back(name + "=" + value);
     }
+  }
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable(*entry);
+    const bool is_option = variable.starts_with("LOCKSTEP_");
+    if (is_option && !is_internal_variable(variable.substr(0, variable.find('='))))
+      variables.emplace_back(variable);
   }
   return variables;
 }
@@ -126,7 +126,7 @@ class Survey {
     std::vector<std::string> others;
     for (const MpirunOptions::Host& host : hosts) {
       const std::string& name = host.name;
-      if (name == "localhost" || same_host(name, here_.name) || has_address(name)) {
+      if (is_own_name(name, here_.name) || has_address(name)) {
         own_names_.push_back(name);
       } else if (address_number(name) == 0) {
         others.push_back(name);
@@ -171,9 +171,7 @@ void place(const HostQuestions& questions, std::vector<HostAnswer>& answers, Hos
   }
   options.set_hosts(hosts);
   if (is_open || options.ranks() > 0) return;
-  int sum = 0;
-  for (const int count : counts) sum += count;
-  options.append({"-np", std::to_string(sum)});
+  options.set_ranks(std::accumulate(counts.begin(), counts.end(), 0));
 }
 
 void add_late_names(const std::vector<std::string>& names, HostReport& report) {

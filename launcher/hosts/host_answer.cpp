@@ -13,29 +13,25 @@ namespace {
 /// A shell may print something of its own before it, with or without a line end.
 template <class Facts>
 std::optional<Facts> find_facts(const std::string& text, std::string_view word) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t at = line.find(word);
-    if (at == line.npos) continue;
-    try {
-      Facts facts;
-      const JsonDocument document(std::string_view(line).substr(at + word.size()),
-                                  {.file = "answer", .is_message = true});
-      document.read(document.root(), facts);
-      return facts;
-    } catch (const Error&) {
-      return std::nullopt;
-    }
+  const std::size_t at = text.find(word);
+  if (at == text.npos) return std::nullopt;
+  const std::string_view rest = std::string_view(text).substr(at + word.size());
+  try {
+    Facts facts;
+    const JsonDocument document(rest.substr(0, rest.find('\n')), {.file = "answer", .is_message = true});
+    document.read(document.root(), facts);
+    return facts;
+  } catch (const Error&) {
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
 std::string last_line(const std::string& text) {
   std::istringstream lines(text);
   std::string last;
   for (std::string line; std::getline(lines, line);) {
-    if (!line.ends_with('\r')) line += '\r';
-    if (line != "\r") last = line.substr(0, line.size() - 1);
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) last = line;
   }
   return printable(last);
 }

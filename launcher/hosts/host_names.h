@@ -5,6 +5,11 @@
 
 namespace lockstep::launcher {
 
+/// Whether two names mean the same host: with or without a domain. Addresses have to be equal.
+bool same_host(const std::string& left, const std::string& right);
+/// Whether `name` means the host that is called `own`, as far as can be told without its addresses.
+bool is_own_name(const std::string& name, const std::string& own);
+
 /// Result of looking for a host's name, as mpirun does at each start.
 struct FoundName {
   std::string name;

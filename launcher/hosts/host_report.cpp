@@ -4,12 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <map>
 #include <set>
 
-#include "core/json/members.h"
 #include "core/text/printable.h"
 
 namespace lockstep::launcher {
@@ -176,59 +176,38 @@ class Inspection {
 };
 
 /// A line of the table.
-struct Row {
-  std::string host{}, ranks{}, cores{}, gpus{}, free_memory{}, free_disk{}, address{}, data{};
-};
-LOCKSTEP_MEMBERS(Row, host, ranks, cores, gpus, free_memory, free_disk, address, data)
+using Row = std::array<std::string, 8>;
 
-Row header() {
-  Row row;
-  visit(row, [](std::string& cell, const Field& field) {
-    cell = field.name;
-    std::ranges::replace(cell, '_', ' ');
-  });
-  return row;
-}
+const Row headings = {"host", "ranks", "cores", "gpus", "free memory", "free disk", "address", "data"};
 
 Row row_of(const HostAnswer& answer, const std::string& network) {
-  Row row{.host = answer.host, .ranks = answer.ranks > 0 ? std::to_string(answer.ranks) : "?"};
-  if (!answer.facts) return row;
+  const std::string ranks = answer.ranks > 0 ? std::to_string(answer.ranks) : "?";
+  if (!answer.facts) return {answer.host, ranks};
   const HostFacts& facts = *answer.facts;
-  row.cores = std::to_string(facts.processors);
-  row.gpus = std::to_string(facts.gpus);
-  row.free_memory = size_text(facts.memory_free);
-  row.free_disk = size_text(facts.disk_free);
-  if (const Interface* const found = first_of(facts.interfaces, network)) {
-    row.address = found->name + " " + found->address;
-  }
-  if (answer.data) row.data = answer.data->name + " " + answer.data->fingerprint.substr(0, 8);
-  return row;
+  const Interface* const found = first_of(facts.interfaces, network);
+  return {answer.host,
+          ranks,
+          std::to_string(facts.processors),
+          std::to_string(facts.gpus),
+          size_text(facts.memory_free),
+          size_text(facts.disk_free),
+          found == nullptr ? "" : found->name + " " + found->address,
+          answer.data ? answer.data->name + " " + answer.data->fingerprint.substr(0, 8) : ""};
 }
 
-/// Columns of the widths that they need, without those that are empty.
+/// Columns of the widths that they need, without those that are empty below the first row.
 std::string aligned(const std::vector<Row>& rows) {
-  std::vector<std::vector<std::string>> columns;
-  for (const Row& row : rows) {
-    std::size_t column = 0;
-    visit(row, [&](const std::string& cell, const Field&) {
-      if (columns.size() == column) columns.emplace_back();
-      columns[column++].push_back(cell);
-    });
-  }
-  std::erase_if(columns, [](const std::vector<std::string>& cells) {
-    return std::all_of(cells.begin() + 1, cells.end(), [](const std::string& cell) { return cell.empty(); });
-  });
-  std::string text;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    std::string line;
-    for (const std::vector<std::string>& cells : columns) {
-      const std::size_t width = std::ranges::max_element(cells, {}, &std::string::size)->size();
-      line += fmt::format("{:<{}}  ", cells[row], width);
+  std::vector<std::string> lines(rows.size());
+  for (std::size_t column = 0; column < headings.size(); ++column) {
+    const auto size = [column](const Row& row) { return row[column].size(); };
+    if (std::all_of(rows.begin() + 1, rows.end(), [&](const Row& row) { return size(row) == 0; })) continue;
+    const std::size_t width = size(*std::ranges::max_element(rows, {}, size));
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      lines[row] += fmt::format("{:<{}}  ", rows[row][column], width);
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
   }
-  return text;
+  for (std::string& line : lines) line.erase(line.find_last_not_of(' ') + 1);
+  return fmt::format("{}\n", fmt::join(lines, "\n"));
 }
 
 }  // namespace
@@ -253,7 +232,7 @@ std::string HostReport::interface_names() const {
 }
 
 std::string HostReport::table() const {
-  std::vector<Row> rows{header()};
+  std::vector<Row> rows{headings};
   for (const HostAnswer& answer : answers) rows.push_back(row_of(answer, network.list));
   std::string text = aligned(rows);
   for (const HostProblem& problem : problems) {

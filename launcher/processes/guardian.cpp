@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -41,9 +40,9 @@ constexpr int checks_until_continued = 7;  // 2 s
 
 /// Message from the guardian to the launcher.
 struct Message {
-  enum class Type { signal, childless, ended, crashed, hung };
+  enum class Type { started, signal, childless, ended, crashed, hung };
   Type type = Type::signal;  ///< what has happened to the command
-  int value = 0;             ///< signal, or status
+  int value = 0;             ///< process, signal, or status
 };
 
 /// Not the name of the launcher, so that both are not killed by name at once.
@@ -63,8 +62,7 @@ void print_failure(int target, const std::string& failure) {
 }
 
 /// Replaces this process by the command, which the system kills when `guardian` ends.
-[[noreturn]] void start_command(const Job& job, const Streams& streams, pid_t guardian, pid_t* process) {
-  *process = getpid();
+[[noreturn]] void start_command(const Job& job, const Streams& streams, pid_t guardian) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != guardian) _exit(not_started);  // it ended before
   const std::vector<char*> command = pointers(job.command);
@@ -181,7 +179,7 @@ void wait_for_end(int link) {
 }
 
 /// Body of the guardian.
-[[noreturn]] void guard(const Job& job, const Streams& streams, const FileDescriptor& link, pid_t* process) {
+[[noreturn]] void guard(const Job& job, const Streams& streams, const FileDescriptor& link) {
   setsid();
   prctl(PR_SET_NAME, process_name);
   adopt_descendants();
@@ -192,8 +190,9 @@ void wait_for_end(int link) {
 
   const pid_t self = getpid();
   const pid_t command = fork();
-  if (command == 0) start_command(job, streams, self, process);
+  if (command == 0) start_command(job, streams, self);
   if (command < 0) print_failure(streams.err, no_process);
+  send_message(link, {Message::Type::started, command});
   close(streams.in);
   close(streams.out);
   close(streams.err);
@@ -203,7 +202,7 @@ void wait_for_end(int link) {
   end_descendants({});
   send_message(link, end);
   wait_for_end(link.get());
-  remove_leftovers(job.name, *process, job.places);
+  remove_leftovers(job.name, command, job.places);
   _exit(0);
 }
 
@@ -218,18 +217,13 @@ Guardian::Guardian(const Job& job, const Streams& streams, std::function<void(in
   }
   link_ = FileDescriptor(ends[0]);
   const FileDescriptor theirs(ends[1]);
-  void* memory = mmap(nullptr, sizeof(pid_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) {
-    throw Error(Category::resource, std::string("cannot share memory: ") + std::strerror(errno));
-  }
-  command_ = static_cast<pid_t*>(memory);
   process_ = fork();
   if (process_ < 0) {
     throw Error(Category::resource, std::string(no_process) + ": " + std::strerror(errno));
   }
   if (process_ == 0) {
     link_ = {};
-    guard(job, streams, theirs, command_);
+    guard(job, streams, theirs);
   }
 }
 
@@ -240,8 +234,7 @@ Guardian::~Guardian() {
   while (!is_lost_ && waitpid(process_, &status, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(status)) take_over();
-  if (is_lost_) remove_leftovers(job_.name, *command_, job_.places);
-  munmap(command_, sizeof(pid_t));
+  if (is_lost_) remove_leftovers(job_.name, command_, job_.places);
 }
 
 void Guardian::take_over() {
@@ -280,6 +273,8 @@ std::optional<int> Guardian::status() {
     if (length != sizeof message) {
       take_over();
       status_ = 128 + SIGKILL;
+    } else if (message.type == Message::Type::started) {
+      command_ = message.value;
     } else if (message.type == Message::Type::signal) {
       on_signal_(message.value);
     } else if (message.type == Message::Type::childless) {

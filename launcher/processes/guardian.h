@@ -72,8 +72,8 @@ class Guardian {
   std::function<void(int)> on_signal_;
   std::vector<pid_t> others_;  ///< children of this process that are not of the job
   pid_t process_ = -1;
-  pid_t* command_ = nullptr;  ///< number of the command's process, in memory that all three processes share
-  FileDescriptor link_;       ///< to the guardian, which takes its end for the end of this process
+  pid_t command_ = -1;   ///< the command's process; negative: not started yet
+  FileDescriptor link_;  ///< to the guardian, which takes its end for the end of this process
   std::optional<std::chrono::steady_clock::time_point> stopped_;  ///< when that was seen first
   std::optional<int> status_;
   bool is_lost_ = false;

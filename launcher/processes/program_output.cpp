@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <deque>
 
 #include "core/files/file.h"
 #include "core/process/process.h"
@@ -74,9 +75,9 @@ class RunningProgram {
     if (process_ > 0) result_.answer = Answer::late;
   }
   ~RunningProgram() {
-    if (process_ <= 0) return;
-    if (!result_.status) kill(-process_, SIGKILL);
-    if (!result_.status) waitpid(process_, nullptr, WNOHANG);
+    if (process_ <= 0 || result_.status) return;
+    kill(-process_, SIGKILL);
+    waitpid(process_, nullptr, WNOHANG);
   }
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
@@ -141,40 +142,36 @@ class RunningProgram {
 
 std::vector<ProgramOutput> read_programs(const std::vector<CommandWords>& commands, const Wait& wait) {
   const auto start = Clock::now(), end = start + wait.limit;
-  std::vector<std::unique_ptr<RunningProgram>> programs;
-  for (const CommandWords& command : commands) programs.push_back(std::make_unique<RunningProgram>(command));
+  std::deque<RunningProgram> programs(commands.begin(), commands.end());
   bool was_slow = wait.on_slow == nullptr;
-  const auto is_done = [](const auto& program) { return program->is_done(); };
   const auto milliseconds_until = [](Clock::time_point time) {
     return static_cast<int>(std::chrono::ceil<milliseconds>(time - Clock::now()).count());
   };
-  while (!std::ranges::all_of(programs, is_done)) {
-    const bool ending =
-        std::ranges::any_of(programs, [](const auto& program) { return program->is_ending(); });
+  while (!std::ranges::all_of(programs, &RunningProgram::is_done)) {
     int timeout = milliseconds_until(end);
     if (timeout <= 0) break;
     if (!was_slow) timeout = std::clamp(milliseconds_until(start + patience), 0, timeout);
-    if (ending) timeout = std::min(timeout, 10);
+    if (std::ranges::any_of(programs, &RunningProgram::is_ending)) timeout = std::min(timeout, 10);
     std::vector<pollfd> polled;
     if (wait.interrupt >= 0) polled.push_back({wait.interrupt, POLLIN, 0});
-    for (const auto& program : programs) program->add_descriptors(polled);
+    for (const RunningProgram& program : programs) program.add_descriptors(polled);
     poll(polled.data(), polled.size(), timeout);
     const bool interrupted = wait.interrupt >= 0 && polled[0].revents != 0;
-    for (const auto& program : programs) {
-      program->take(polled);
-      if (interrupted && !program->is_done()) program->finish(Answer::interrupted);
+    for (RunningProgram& program : programs) {
+      program.take(polled);
+      if (interrupted && !program.is_done()) program.finish(Answer::interrupted);
     }
     if (!was_slow && Clock::now() >= start + patience) {
       was_slow = true;
       std::vector<std::size_t> pending;
       for (std::size_t i = 0; i < programs.size(); ++i) {
-        if (!programs[i]->is_done()) pending.push_back(i);
+        if (!programs[i].is_done()) pending.push_back(i);
       }
       if (!pending.empty()) wait.on_slow(pending);
     }
   }
   std::vector<ProgramOutput> results;
-  for (const auto& program : programs) results.push_back(program->result());
+  for (const RunningProgram& program : programs) results.push_back(program.result());
   return results;
 }
 

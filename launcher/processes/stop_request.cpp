@@ -7,12 +7,6 @@
 #include "core/process/signals.h"
 
 namespace lockstep::launcher {
-namespace {
-
-/// mpirun may lose the request while it starts, so it is repeated.
-constexpr std::chrono::milliseconds between_requests{1000};
-
-}  // namespace
 
 StopRequest::StopRequest(const Options& options, std::function<void(int)> send,
                          std::function<void(const std::string&)> say)
@@ -48,8 +42,9 @@ void StopRequest::on_time(Time now) {
     return say_("the ranks did not stop within " + std::to_string(options_.grace.count()) +
                 " s; ending them");
   }
-  send_(SIGUSR1);  // mpirun passes it on to all ranks
-  next_ = std::min(now + between_requests, requested_at_ + options_.grace);
+  // mpirun passes it on to all ranks, but may lose it while it starts.
+  send_(SIGUSR1);
+  next_ = std::min(now + std::chrono::seconds(1), requested_at_ + options_.grace);
 }
 
 void StopRequest::kill() {

@@ -1,5 +1,8 @@
 #include "supervisor/arguments.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -47,8 +50,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 18> other_op
 int read_number(std::string_view option, std::string_view value, int minimum) {
   const std::optional<int> result = whole_number<int>(value);
   if (!result || *result < minimum) {
-    throw Error(Category::usage, std::string(option) + ": '" + std::string(value) +
-                                     "' is not a whole number from " + std::to_string(minimum) + " on");
+    throw Error(Category::usage,
+                fmt::format("{}: '{}' is not a whole number from {} on", option, value, minimum));
   }
   return *result;
 }
@@ -124,35 +127,33 @@ const OwnOption* own_option(std::string_view word) {
 /// Throws Error(usage) for an option of another launcher, and for one that is nearly ours, which mpirun would
 /// refuse in silence or without help.
 void refuse_other_option(std::string_view word) {
-  const bool is_short_partition = word == "-p";  // srun's
-  if (!word.starts_with("--") && !is_short_partition) return;
+  if (!word.starts_with("--") && word != "-p") return;
   const std::string_view option = word.substr(0, word.find('='));
+  const std::string_view name = word == "-p" ? "partition" : option.substr(2);  // -p is srun's
   for (const auto& [theirs, ours] : other_options) {
-    if (option.substr(2) != theirs && !(is_short_partition && theirs == "partition")) continue;
-    throw Error(Category::usage, "unknown option '" + std::string(option) + "'; " +
-                                     (ours.empty() ? "it is one of Slurm: give it to sbatch, salloc or srun"
-                                                   : "did you mean " + std::string(ours) + "?"));
+    if (name != theirs) continue;
+    throw Error(Category::usage,
+                fmt::format("unknown option '{}'; {}", option,
+                            ours.empty() ? "it is one of Slurm: give it to sbatch, salloc or srun"
+                                         : fmt::format("did you mean {}?", ours)));
   }
   if (own_option(word) != nullptr || values_of(option) > 0) return;
-  const std::string ours = suggestion(option.substr(2), own_options(), "--");
+  const std::string ours = suggestion(name, own_options(), "--");
   if (!ours.empty()) throw Error(Category::usage, "unknown option '" + std::string(option) + "'" + ours);
 }
 
 std::string no_command(const std::string& unknown) {
-  std::string text = unknown.empty() ? "no command" : "unknown command '" + unknown + "'";
-  const char* separator = "; known: ";
-  for (const std::string_view command : subcommands) {
-    text.append(std::exchange(separator, ", ")).append(command);
-  }
-  return text + " (see --help)";
+  return fmt::format("{}; known: {} (see --help)",
+                     unknown.empty() ? "no command" : "unknown command '" + unknown + "'",
+                     fmt::join(subcommands, ", "));
 }
 
 /// Refuses options that are at the wrong place, or have no effect with the others.
 void check(const Arguments& arguments) {
   for (const std::string& word : arguments.command) {
     if (own_option(word) == nullptr) continue;
-    throw Error(Category::usage, word.substr(0, word.find('=')) + " is an option of lockstep-run: write it " +
-                                     "before " + arguments.command[0]);
+    throw Error(Category::usage, fmt::format("{} is an option of lockstep-run: write it before {}",
+                                             word.substr(0, word.find('=')), arguments.command[0]));
   }
   const RestartOptions& restarts = arguments.restarts;
   if (restarts.maximum > 0 && !arguments.command.empty() && arguments.command[0] != "train") {
@@ -177,8 +178,8 @@ void check_min_ranks(const Arguments& arguments) {
   if (!least) return;
   if (ranks == 0) throw Error(Category::usage, "--min-ranks has no effect without -np");
   if (ranks < *least) {
-    throw Error(Category::usage, "--min-ranks: '" + std::to_string(*least) +
-                                     "' is more than the number of ranks, -np " + std::to_string(ranks));
+    throw Error(Category::usage,
+                fmt::format("--min-ranks: '{}' is more than the number of ranks, -np {}", *least, ranks));
   }
 }
 

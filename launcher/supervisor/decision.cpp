@@ -1,10 +1,11 @@
 #include "supervisor/decision.h"
 
-#include <algorithm>
-#include <cctype>
+#include <fmt/format.h>
 
-#include "core/process/interfaces.h"
+#include <algorithm>
+
 #include "core/text/printable.h"
+#include "hosts/host_names.h"
 #include "lockstep/error.h"
 
 namespace lockstep::launcher {
@@ -12,8 +13,6 @@ namespace {
 
 /// Failures in a row after which a place is left out; with no progress in between, two are enough.
 constexpr int failures_of_one_place = 3;
-
-constexpr int status_of(Category category) { return static_cast<int>(category); }
 
 bool same_place(const Attempt& left, const Attempt& right, bool several_hosts) {
   if (!left.failure || !right.failure || left.ranks != right.ranks) return false;
@@ -37,33 +36,21 @@ std::string describe(const LauncherReport::Failure& failure, bool several_hosts)
 
 }  // namespace
 
-bool same_host(const std::string& left, const std::string& right) {
-  const bool has_address = address_number(left) != 0 || address_number(right) != 0;
-  const auto first_label = [&](const std::string& name) {
-    return std::string_view(name).substr(0, has_address ? name.npos : name.find('.'));
-  };
-  const auto same_letter = [](unsigned char a, unsigned char b) {
-    return std::tolower(a) == std::tolower(b);
-  };
-  return std::ranges::equal(first_label(left), first_label(right), same_letter);
-}
-
 Decision decide(std::span<const Attempt> attempts, const RestartOptions& options, bool several_hosts,
                 int fewer_ranks) {
   using Action = Decision::Action;
   const Attempt& last = attempts.back();
   const auto restarts = static_cast<int>(attempts.size()) - 1;
-  if (last.status == 0 || last.status == status_of(Category::stopped) || last.stop_requested) return {};
-  if (options.maximum == 0) return {};
-  if (last.status == status_of(Category::usage)) {
+  if (!last.failed() || options.maximum == 0) return {};
+  if (last.status == static_cast<int>(Category::usage)) {
     return {Action::give_up, "wrong usage (status 2), which a restart does not change"};
   }
-  if (last.status == status_of(Category::data)) {
+  if (last.status == static_cast<int>(Category::data)) {
     return {Action::give_up, "bad input data (status 3), which a restart does not change"};
   }
   if (restarts >= options.maximum) {
-    return {Action::give_up, "it failed " + std::to_string(attempts.size()) +
-                                 " times; --max-restarts allows " + counted(options.maximum, "restart")};
+    return {Action::give_up, fmt::format("it failed {} times; --max-restarts allows {}", attempts.size(),
+                                         counted(options.maximum, "restart"))};
   }
   // An older checkpoint than before is progress, too: --on-nan rollback removes later ones and takes another
   // path.
@@ -72,14 +59,13 @@ Decision decide(std::span<const Attempt> attempts, const RestartOptions& options
   const int in_a_row = failures_in_a_row(attempts, several_hosts);
   const bool place_fails = in_a_row >= failures_of_one_place || (in_a_row >= 2 && !progress);
   if (place_fails && fewer_ranks >= options.min_ranks.value_or(1) && fewer_ranks > 0) {
-    return {Action::restart_with_fewer_ranks, describe(*last.failure, several_hosts) + " failed " +
-                                                  std::to_string(in_a_row) + " times in a row"};
+    return {Action::restart_with_fewer_ranks,
+            fmt::format("{} failed {} times in a row", describe(*last.failure, several_hosts), in_a_row)};
   }
   if (!progress) {
-    return {Action::give_up, last.checkpoint == 0
-                                 ? "two attempts failed before writing a checkpoint"
-                                 : "two attempts failed without writing a checkpoint after step " +
-                                       std::to_string(last.checkpoint)};
+    if (last.checkpoint == 0) return {Action::give_up, "two attempts failed before writing a checkpoint"};
+    return {Action::give_up,
+            fmt::format("two attempts failed without writing a checkpoint after step {}", last.checkpoint)};
   }
   return {Action::restart, {}};
 }

@@ -30,7 +30,4 @@ struct FewerRanks {
 /// Leaves out the host of `failure` where there are several hosts, otherwise one rank.
 FewerRanks without(const LauncherReport::Failure& failure, const MpirunOptions& options);
 
-/// Whether two names mean the same host: with or without a domain. Addresses have to be equal.
-bool same_host(const std::string& left, const std::string& right);
-
 }  // namespace lockstep::launcher

@@ -90,14 +90,13 @@ int count_gpus(const std::string& program, const Signals& signals) {
   const ProgramOutput output =
       read_program({program, "--gpus"}, {.limit = limit, .interrupt = signals.descriptor()});
   if (output.answer == Answer::late) {
-    say("warning: '" + program + " --gpus' does not answer within " + std::to_string(limit.count()) +
-        " s, so no GPU is counted; look at the driver (nvidia-smi), or give the number of ranks with -np");
+    say(fmt::format(
+        "warning: '{} --gpus' does not answer within {} s, so no GPU is counted; look at the driver "
+        "(nvidia-smi), or give the number of ranks with -np",
+        program, limit.count()));
   }
   return std::atoi(output.text.c_str());
 }
-
-/// Whether a write failed with errno `reason` as nobody reads: the reader has ended, or the stream is closed.
-bool is_unread(int reason) { return reason == EPIPE || reason == EBADF; }
 
 /// Whether the system can start `program`.
 bool can_start(const std::string& program, const Signals& signals) {
@@ -110,10 +109,9 @@ bool can_start(const std::string& program, const Signals& signals) {
 void check_limit(int resource, rlim_t needed, const std::string& user, const std::string& flag) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur >= needed) return;
-  const std::string kibibytes = std::to_string(needed / 1024);
-  throw Error(Category::resource, user + " of " + kibibytes + " KiB, but it may have only " +
-                                      std::to_string(limit.rlim_cur / 1024) + " KiB: allow more (ulimit " +
-                                      flag + " " + kibibytes + ")");
+  throw Error(Category::resource,
+              fmt::format("{} of {} KiB, but it may have only {} KiB: allow more (ulimit {} {})", user,
+                          needed / 1024, limit.rlim_cur / 1024, flag, needed / 1024));
 }
 
 /// Throws Error(resource) if mpirun cannot start in the environment that this process was given, as it would
@@ -128,13 +126,6 @@ void check_surroundings() {
   }
   check_limit(RLIMIT_FSIZE, 4096 * 1024, "mpirun needs a file", "-f");        // which its ranks share (4.1.4)
   check_limit(RLIMIT_STACK, 256 * 1024, "lockstep-run needs a stack", "-s");  // of a relay's thread
-}
-
-/// This program, as typed, and its options.
-std::vector<std::string> start_words(const std::vector<std::string>& options) {
-  std::vector<std::string> words{program_invocation_name};
-  words.insert(words.end(), options.begin(), options.end());
-  return words;
 }
 
 /// A run: consecutive starts of mpirun.
@@ -189,7 +180,6 @@ class Run {
 
 Run::Run(const Arguments& arguments)
     : arguments_(arguments),
-      start_(shell_line(start_words(arguments.before_command))),
       machine_(this_machine()),
       stop_(
           {.can_save = arguments.subcommand() == "train", .grace = arguments.grace},
@@ -200,6 +190,9 @@ Run::Run(const Arguments& arguments)
             if (guardian_ != nullptr) guardian_->send(signal);
           },
           say) {
+  std::vector<std::string> start = arguments.before_command;
+  start.insert(start.begin(), program_invocation_name);
+  start_ = shell_line(start);
   arguments_.mpirun.check_hosts();
   // No hosts are asked, which would replace this option of lockstep-run.
   if (machine_.scheduled && arguments_.mpirun.has({"hosts"})) {
@@ -266,7 +259,7 @@ Job Run::make_job(const std::string& secret) const {
   if (!chooses_session_folder(arguments_.mpirun)) {
     variables["OMPI_MCA_orte_local_tmpdir_base"] = session_folder(job.name, job.places);
   }
-  if (machine_.root) {
+  if (geteuid() == 0) {
     variables["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
     variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
   }
@@ -277,8 +270,7 @@ Job Run::make_job(const std::string& secret) const {
               .command = command_of_attempt()};
   for (const auto& [name, value] : variables) {
     if (name.starts_with("LOCKSTEP_") || network_.contains(name)) start.variables.push_back(name);
-    job.environment.push_back(name);
-    job.environment.back() += "=" + value;
+    job.environment.push_back(fmt::format("{}={}", name, value));
   }
   job.command = mpirun_command(start, machine_);
   return job;
@@ -302,7 +294,7 @@ void Run::warn_of_late_name() const {
   const std::string& own = machine_.host;
   if (own.empty() || !find_names({own}, signals_.descriptor()).front().is_late) return;
   say("warning: the name of this host, " + own +
-      ", is not found within a second, and mpirun looks for it at " + "each start; " +
+      ", is not found within a second, and mpirun looks for it at each start; " +
       remedy_for_late_name(own, "127.0.1.1"));
 }
 
@@ -408,7 +400,8 @@ void Run::attempt() {
     err.start();
     status = watch(guardian, reports, wait, {&out, &err});
     crashed = guardian.crashed();
-    lost_output_ = lost_output_ || (out.failure() != 0 && !is_unread(out.failure()));
+    // Without a reader, or with a closed stdout, nothing that anybody awaits is lost.
+    lost_output_ = lost_output_ || (out.failure() != 0 && out.failure() != EPIPE && out.failure() != EBADF);
     guardian_ = nullptr;
   }
   Attempt attempt = reports.attempt();
@@ -435,7 +428,7 @@ void Run::attempt() {
   if (attempt.stop_requested && !stop_.killed()) {
     // A rank that has not installed its handler yet is killed by the request. Without any rank, mpirun ends
     // with 0 or a status of its own.
-    const bool is_of_mpirun = !reports.heard() && (status == 0 || !can_come_from_lockstep(status));
+    const bool is_of_mpirun = !attempt.heard && (status == 0 || !can_come_from_lockstep(status));
     if (status == 128 + SIGUSR1 || is_of_mpirun) status = static_cast<int>(Category::stopped);
   }
   attempt.status = status;
@@ -553,13 +546,13 @@ int Run::watch(Guardian& guardian, const Reports& reports, HostWait& wait,
       say("lockstep-guard was stopped by a signal (SIGSTOP): continuing it");
     for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
     // Before, the signal would end mpirun or a rank.
-    if (wants_checkpoint_ && reports.started()) {
+    if (wants_checkpoint_ && reports.attempt().started) {
       guardian.send(SIGUSR2);
       wants_checkpoint_ = false;
     }
     check_output(events[1].fd >= 0);
     stop_.on_time(Clock::now());
-    if (!reports.heard() && !stop_.requested()) {
+    if (!reports.attempt().heard && !stop_.requested()) {
       const HostWait::Due due = wait.look(Clock::now());
       if (due == HostWait::Due::warning) say(wait.warning());
       if (due == HostWait::Due::end) guardian.send(SIGKILL);
@@ -619,8 +612,8 @@ void Run::report_restart() const {
   } else if (!last.run_directory.empty() || last.first_step) {  // else the run has not begun
     from += " from the beginning";
   }
-  say("failed: " + cause_of(last) + "; " + from + " (restart " + std::to_string(attempts_.size()) + " of " +
-      std::to_string(arguments_.restarts.maximum) + ")");
+  say(fmt::format("failed: {}; {} (restart {} of {})", cause_of(last), from, attempts_.size(),
+                  arguments_.restarts.maximum));
 }
 
 /// Whether the checkpoint to continue from was removed with its run directory. Other hosts may have a run

@@ -12,15 +12,16 @@
 #include "core/process/processors.h"
 #include "core/text/printable.h"
 #include "device/host_probe.h"
+#include "hosts/host_names.h"
 #include "lockstep/error.h"
-#include "supervisor/decision.h"
 
 namespace lockstep::launcher {
 namespace {
 
 namespace fs = std::filesystem;
 
-const MpirunOptions::Names map_options = {"map-by", "rf", "rankfile"};
+/// Options with which the user decides how many ranks a host may have.
+const MpirunOptions::Names load_options = {"map-by", "rf", "rankfile", "oversubscribe"};
 
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
@@ -63,15 +64,13 @@ Machine this_machine() {
           .processors = available_processors(),
           .nodes = usable_nodes(),
           .scheduled = is_set("SLURM_JOB_ID") || is_set("PBS_JOBID") || is_set("LSB_JOBID"),
-          .root = geteuid() == 0,
           .host = host_name()};
 }
 
 std::vector<std::string> other_hosts(const MpirunOptions& options, const Machine& machine) {
   std::vector<std::string> names;
   for (const MpirunOptions::Host& host : options.hosts()) {
-    const std::string& name = host.name;
-    if (name != "localhost" && name != "127.0.0.1" && !same_host(name, machine.host)) names.push_back(name);
+    if (!is_own_name(host.name, machine.host)) names.push_back(host.name);
   }
   return names;
 }
@@ -82,8 +81,7 @@ bool is_only_here(const MpirunOptions& options, const Machine& machine) {
 
 void check_number_of_ranks(const MpirunOptions& options, const Machine& machine) {
   constexpr int most = 8;  // for each processor
-  if (options.has({"oversubscribe"}) || options.has(map_options)) return;
-  if (!is_only_here(options, machine)) return;
+  if (options.has(load_options) || !is_only_here(options, machine)) return;
   const int processors = std::max(1, machine.processors);
   if (options.ranks() <= most * processors) return;
   throw Error(Category::usage, counted(options.ranks(), "rank") + " on " + counted(processors, "core") +
@@ -92,8 +90,7 @@ void check_number_of_ranks(const MpirunOptions& options, const Machine& machine)
 }
 
 bool needs_oversubscribe(const MpirunOptions& options, const Machine& machine) {
-  if (options.names_hosts() || options.has(map_options)) return false;
-  if (options.has({"oversubscribe"})) return false;
+  if (options.names_hosts() || options.has(load_options)) return false;
   const int ranks = options.ranks();
   return !machine.scheduled && ranks > 0 && (ranks > machine.cores || ranks > machine.processors);
 }

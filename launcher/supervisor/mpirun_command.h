@@ -14,8 +14,7 @@ struct Machine {
   int processors = 0;      ///< available_processors
   int nodes = 1;           ///< NUMA nodes of these processors
   bool scheduled = false;  ///< whether Slurm, PBS or LSF names the hosts
-  bool root = false;
-  std::string host{};  ///< name
+  std::string host{};      ///< name
 };
 
 Machine this_machine();

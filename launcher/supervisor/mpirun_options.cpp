@@ -1,5 +1,7 @@
 #include "supervisor/mpirun_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -23,9 +25,8 @@ using Names = MpirunOptions::Names;
 
 // Names without dashes: mpirun takes most options with one or two.
 const Names rank_options = {"np", "n", "c"};
-const Names host_lists = {"H", "host"};
 const Names own_host_lists = {"hosts"};  // not mpirun's
-const Names all_host_lists = {"H", "host", "hosts"};
+const Names host_lists = {"H", "host", "hosts"};
 const Names host_files = {"hostfile", "machinefile", "default-hostfile"};
 /// Options that place ranks on hosts, and that decide how many there are.
 const Names placing_options = {"map-by",     "rf",  "rankfile", "N",  "npernode",
@@ -38,11 +39,11 @@ const Names remaining_options = {"N",       "am",          "bind-to",    "cpu-li
                                  "stdin",   "timeout",     "tune",       "wd",          "wdir",
                                  "x",       "xterm"};
 
+bool is_one_of(std::string_view word, Names names) { return std::ranges::find(names, word) != names.end(); }
+
 /// Whether `word` is one of these options.
 bool among(std::string_view word, Names names) {
-  if (!word.starts_with('-')) return false;
-  word.remove_prefix(word.starts_with("--") ? 2 : 1);
-  return std::ranges::find(names, word) != names.end();
+  return word.starts_with('-') && is_one_of(word.substr(word.starts_with("--") ? 2 : 1), names);
 }
 
 /// Value of a decimal number; 0: `text` is none.
@@ -75,24 +76,6 @@ const Names login_words = {"username", "user_name", "user-name", "port"};
 
 /// Advice on users and ports. lockstep-run passes all hosts to mpirun by --host, which accepts neither.
 constexpr const char* login_remedy = "users and ports in ~/.ssh/config (User, Port)";
-
-bool is_one_of(std::string_view key, Names names) { return std::ranges::find(names, key) != names.end(); }
-
-/// Whether `word` may follow the name of a host. mpirun ignores unknown words without "=".
-bool is_host_word(std::string_view word) {
-  const std::string_view key = word.substr(0, word.find('='));
-  const bool has_value = key.size() < word.size();
-  if (is_one_of(key, slot_words) || is_one_of(key, maximum_words)) {
-    return has_value && whole_number<int>(word.substr(key.size() + 1)).value_or(-1) >= 0;
-  }
-  return !has_value;
-}
-
-/// Whether mpirun would take `word` for the user or the port of ssh.
-bool is_login_word(std::string_view word) {
-  const std::size_t equals = word.find('=');
-  return equals != word.npos && is_one_of(word.substr(0, equals), login_words);
-}
 
 /// `text` without comments. Their line ends stay, so that lines keep their numbers.
 std::string without_comments(std::string_view text) {
@@ -136,8 +119,8 @@ std::string read_file(const std::ifstream& input, const std::string& path,
   int line_number = 0;
   const auto refuse = [&](const std::string& word, const std::string& remedy) {
     if (!wrong.empty()) return;
-    wrong = printable(path) + ":" + std::to_string(line_number) + ": " + in_quotes(word) +
-            " is wrong: write " + remedy;
+    wrong =
+        fmt::format("{}:{}: {} is wrong: write {}", printable(path), line_number, in_quotes(word), remedy);
   };
   for (std::string line; std::getline(lines, line);) {
     ++line_number;
@@ -160,11 +143,16 @@ std::string read_file(const std::ifstream& input, const std::string& path,
     }
     bool has_ranks = true;  // unless slots=0
     for (std::string word; words >> word;) {
-      if (!is_host_word(word)) refuse(word, is_login_word(word) ? login_remedy : "lines as a slots=2");
       const std::string_view key = std::string_view(word).substr(0, word.find('='));
-      const bool sets_slots = key.size() < word.size() && is_one_of(key, slot_words);
-      if (!sets_slots) continue;
-      host.slots = number(std::string_view(word).substr(key.size() + 1));
+      const bool has_value = key.size() < word.size(), is_slots = is_one_of(key, slot_words);
+      const std::optional<int> count =
+          has_value ? whole_number<int>(std::string_view(word).substr(key.size() + 1)) : std::nullopt;
+      // mpirun ignores unknown words without "=".
+      const bool is_right = is_slots || is_one_of(key, maximum_words) ? count.value_or(-1) >= 0 : !has_value;
+      const bool is_login = has_value && is_one_of(key, login_words);
+      if (!is_right) refuse(word, is_login ? login_remedy : "lines as a slots=2");
+      if (!is_right || !is_slots) continue;
+      host.slots = *count;
       has_ranks = host.slots > 0;
     }
     if (has_ranks) add(hosts, host);
@@ -182,22 +170,19 @@ std::string list_of(const std::vector<MpirunOptions::Host>& hosts) {
   return list;
 }
 
-/// Throws Error(usage) if a list of hosts has a user, as in USER@NAME.
-void check_names(const std::string& option, const std::string& list) {
-  for (const std::string& entry : split(list, ',')) {
-    if (entry.find('@') == entry.npos) continue;
-    throw Error(Category::usage, option + ": " + in_quotes(entry) + " is wrong: write " + login_remedy);
-  }
-}
-
-/// Throws Error(usage) if a list of --hosts has an entry that is neither NAME nor NAME:SLOTS.
-void check_list(const std::string& list) {
+/// Throws Error(usage) if a list of hosts has a user, as in USER@NAME, or one of --hosts has an entry that is
+/// neither NAME nor NAME:SLOTS.
+void check_list(const std::string& option, const std::string& list) {
   for (const std::string& entry : split(list, ',')) {
     const std::size_t colon = entry.find(':');
     const bool has_number = colon == std::string::npos || number(entry.substr(colon + 1)) > 0;
-    if (has_number && colon != 0 && !entry.empty()) continue;
-    throw Error(Category::usage,
-                "--hosts: " + in_quotes(entry) + " is no host; write them as a:2,b:2 or a,b");
+    std::string wrong;
+    if (entry.find('@') != entry.npos) wrong = std::string(" is wrong: write ") + login_remedy;
+    if (among(option, own_host_lists) && (!has_number || colon == 0 || entry.empty())) {
+      wrong = " is no host; write them as a:2,b:2 or a,b";
+    }
+    if (!wrong.empty())
+      throw Error(Category::usage, fmt::format("{}: {}{}", option, in_quotes(entry), wrong));
   }
 }
 
@@ -205,7 +190,7 @@ void check_list(const std::string& list) {
 
 std::size_t values_of(std::string_view option) {
   if (among(option, parameter_options)) return 2;
-  const bool takes_one = among(option, rank_options) || among(option, all_host_lists) ||
+  const bool takes_one = among(option, rank_options) || among(option, host_lists) ||
                          among(option, host_files) || among(option, remaining_options);
   return takes_one ? 1 : 0;
 }
@@ -249,7 +234,7 @@ std::optional<std::string> MpirunOptions::parameter(std::string_view name) const
   return value;
 }
 
-bool MpirunOptions::names_hosts() const { return has(all_host_lists) || has(host_files); }
+bool MpirunOptions::names_hosts() const { return has(host_lists) || has(host_files); }
 
 bool MpirunOptions::places_ranks() const { return has(placing_options); }
 
@@ -268,22 +253,21 @@ void MpirunOptions::set_ranks(int ranks) {
 
 std::vector<MpirunOptions::Host> MpirunOptions::hosts() const {
   std::vector<Host> result;
-  const bool has_list = has(all_host_lists);
+  const bool has_list = has(host_lists);
   for (const Option& option : options_) {
     if (option.size() < 2) continue;
-    if (among(option[0], host_lists)) read_list(option[1], 1, result);
-    if (among(option[0], own_host_lists)) read_list(option[1], 0, result);
+    const int slots = among(option[0], own_host_lists) ? 0 : 1;
+    if (among(option[0], host_lists)) read_list(option[1], slots, result);
     if (among(option[0], host_files) && !has_list) read_file(std::ifstream(option[1]), option[1], result);
   }
   return result;
 }
 
 void MpirunOptions::check_hosts() {
-  const bool has_list = has(all_host_lists);
-  for (const std::string& list : values(own_host_lists)) check_list(list);
+  const bool has_list = has(host_lists);
   for (Option& option : options_) {
     if (option.size() < 2) continue;
-    if (among(option[0], all_host_lists)) check_names(option[0], option[1]);
+    if (among(option[0], host_lists)) check_list(option[0], option[1]);
     if (!among(option[0], host_files)) continue;
     const std::string file = option[1];
     if (file == "none") continue;  // Open MPI's word for no file
@@ -312,7 +296,7 @@ void MpirunOptions::check_hosts() {
 
 void MpirunOptions::set_hosts(const std::vector<Host>& hosts) {
   std::erase_if(options_, [](const Option& option) {
-    return among(option[0], all_host_lists) || among(option[0], host_files);
+    return among(option[0], host_lists) || among(option[0], host_files);
   });
   append({"--host", list_of(hosts)});
 }

@@ -47,14 +47,14 @@ void Reports::take_report(std::string_view text) {
   const std::optional<LauncherReport> report = parse_report(text);
   if (!report) return;
   const std::lock_guard lock(mutex_);
-  heard_ = true;
+  attempt_.heard = true;
   if (report->failure && !take_failure(*report->failure)) return;
   if (report->run_directory) attempt_.run_directory = *report->run_directory;
   if (report->checkpoint) attempt_.checkpoint = *report->checkpoint;
   if (report->status) attempt_.ranks_status = report->status;
   if (report->stop) attempt_.stop = report->stop;
   if (!report->step) return;
-  if (!std::exchange(started_, true)) attempt_.from_step = *report->step;
+  if (!std::exchange(attempt_.started, true)) attempt_.from_step = *report->step;
   attempt_.last_step = *report->step;
   if (!attempt_.first_step && attempt_.last_step > attempt_.from_step) attempt_.first_step = clock_();
 }
@@ -66,16 +66,6 @@ bool Reports::take_failure(const LauncherReport::Failure& failure) {
   if (first && !explains) return false;
   attempt_.failure = failure;
   return true;
-}
-
-bool Reports::heard() const {
-  const std::lock_guard lock(mutex_);
-  return heard_;
-}
-
-bool Reports::started() const {
-  const std::lock_guard lock(mutex_);
-  return started_;
 }
 
 Attempt Reports::attempt() const {

@@ -21,10 +21,6 @@ class Reports {
   /// Takes the text of a rank's report.
   void take_report(std::string_view text);
 
-  /// Whether a rank has reported anything: each rank reports as soon as it starts.
-  bool heard() const;
-  /// Whether a rank has reported from which step it continues: all ranks handle signals.
-  bool started() const;
   /// The attempt so far. Its failure is the first one, as later ones follow from that.
   Attempt attempt() const;
 
@@ -34,8 +30,6 @@ class Reports {
   std::function<double()> clock_;
   mutable std::mutex mutex_;
   Attempt attempt_;
-  bool heard_ = false;
-  bool started_ = false;
 };
 
 }  // namespace lockstep::launcher

@@ -185,3 +185,9 @@ fail() { # what, log
   say "  command: $launcher -np N ${command[*]}"
   tail -n 8 "$2.err" | sed 's/^/  | /'
 }
+
+# conclude RUNS WORDS: prints the last line; fails if a run has.
+conclude() {
+  say "$(($1 - failed)) of $1 $2"
+  ((failed == 0))
+}

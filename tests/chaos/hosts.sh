@@ -96,12 +96,14 @@ stop() { kill "-$1" "$(pgrep -P "$job")"; }
 # ---- faults: each gets the hosts, the first of which runs lockstep-run, and a run that has made some steps. It fails
 # and sets `problem` if something is wrong. The run may still train after it, and is waited for.
 
-other() { echo "${places[$(random 1 $((${#places[@]} - 1)))]}"; } # a host that is not the first
+# choose_victim [WORDS]: sets `victim` to a host that is not the first. Adds it to `history`, with these words.
+choose_victim() {
+  victim=${places[$(random 1 $((${#places[@]} - 1)))]}
+  history+="host-$victim${1:-}"
+}
 
 link_fault() {
-  local victim
-  victim=$(other)
-  history+="host-$victim"
+  choose_victim
   link "$victim" down
   named="error: nothing was heard from host host-$victim"
   ends_named || return
@@ -109,9 +111,7 @@ link_fault() {
 }
 
 gone_fault() {
-  local victim
-  victim=$(other)
-  history+="host-$victim"
+  choose_victim
   lose_host "$victim"
   named="error: .*host-$victim"
   ends_named || return
@@ -138,9 +138,7 @@ partition_fault() {
 }
 
 slow_fault() {
-  local victim
-  victim=$(other)
-  history+="host-$victim"
+  choose_victim
   limit_rate "$victim" 4mbit
   named="warning: .*host-$victim"
   await named is_named || true
@@ -166,8 +164,7 @@ disk_after() {
 }
 
 memory_before() {
-  victim=$(other)
-  history+="host-$victim, "
+  choose_victim ", "
   needed_steps=0
   for folder in /dev/shm "$work/tmp-$victim"; do
     in_mounts_of "$victim" mount -t tmpfs -o size=4k full "$folder"
@@ -183,8 +180,7 @@ memory_fault() {
 clock_before() {
   local hour=+3600
   if ((RANDOM % 2)); then hour=-3600; fi
-  victim=$(other)
-  history+="host-$victim by $hour s, "
+  choose_victim " by $hour s, "
   lose_host "$victim"
   start_host "$victim" "LD_PRELOAD=$faketime" FAKETIME_DONT_FAKE_MONOTONIC=1 "FAKETIME=$hour"
 }
@@ -254,7 +250,6 @@ train_untouched 1 "${recipe[@]}"
 mkdir "$work/disk"
 mount -t tmpfs -o size=64m disk "$work/disk"
 make_hosts "$total"
-good=0
 all=0
 for ((run = 1; run <= times; run++)); do
   for fault in $faults; do
@@ -265,7 +260,6 @@ for ((run = 1; run <= times; run++)); do
       [[ $problem == "too late" ]] || break
     done
     if [[ -z $problem ]]; then
-      good=$((good + 1))
       say "$fault $run: $history"
       rm -rf "$log" "$log".*
     else
@@ -274,5 +268,4 @@ for ((run = 1; run <= times; run++)); do
     fi
   done
 done
-say "$good of $all named in time and end as the untouched run"
-[[ $good -eq $all ]]
+conclude "$all" "named in time and end as the untouched run"

@@ -73,7 +73,6 @@ check() {
 
 train_untouched 1 "${recipe[@]}"
 
-good=0
 total=0
 for ((run = 1; run <= times; run++)); do
   for kind in ranks hosts; do
@@ -87,7 +86,6 @@ for ((run = 1; run <= times; run++)); do
       if [[ $problem != "too late" ]]; then break; fi
     done
     if [[ -z $problem ]]; then
-      good=$((good + 1))
       say "$kind: resized at steps$stops"
       rm -rf "$log" "$log".*
     else
@@ -95,5 +93,4 @@ for ((run = 1; run <= times; run++)); do
     fi
   done
 done
-say "$good of $total end as the untouched run"
-[[ $good -eq $total ]]
+conclude "$total" "end as the untouched run"

@@ -39,18 +39,13 @@ check() { # RANKS RANKS_AFTER STEPS ARGUMENT...
   if [[ $status -eq 0 ]]; then return; fi
   problem="stopped run: status $status"
   if [[ $status -ne 75 ]]; then return; fi
-  begin_resumed "$after" "$part"
+  command=(train --resume "$part" --threads 1)  # other options come from the run
+  begin "$after" "$part"
   finish
   problem="resumed run: status $status"
   if [[ $status -eq 0 ]]; then problem=$(differences "$whole" "$part"); fi
 }
 
-begin_resumed() { # RANKS RUN: options come from the run
-  command=(train --resume "$2" --threads 1)
-  begin "$1" "$2"
-}
-
-good=0
 for ((run = 0; run < times; run++)); do
   read -ra arguments <<<"${combinations[run]}"
   ranks=$((RANDOM % 4 + 1))
@@ -64,12 +59,9 @@ for ((run = 0; run < times; run++)); do
     check $ranks $after $steps --samples 1500 --epochs 4 "${arguments[@]}"
     if [[ $problem != "too late" || $steps -le 1 ]]; then break; fi
   done
-  if [[ -z $problem ]]; then
-    good=$((good + 1))
-  else
+  if [[ -n $problem ]]; then
     fail "seed $seed: ${combinations[run]}: $ranks ranks, then $after from step $steps: $problem" "$work/part"
     mkdir -p "$work/failed-$run" && cp -r "$work"/{whole,part}* "$work/failed-$run/"
   fi
 done
-say "$good of $times end as the untouched run"
-[[ $good -eq $times ]]
+conclude "$times" "end as the untouched run"

@@ -3,10 +3,13 @@
 # run as root and have called make_work.
 # shellcheck shell=bash
 
+# shellcheck source=tests/support/network.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../support/network.sh"
 work=${work:-}
 network=chaos$$  # of the network namespaces
 inits=()         # for each host, the process whose end ends all others of the host
-address() { echo "10.213.1.$(($1 + 1))"; }
+subnet=10.213.1
+address() { echo "$subnet.$(($1 + 1))"; }
 
 # why_no_hosts: prints why this machine cannot have such hosts; nothing: it can.
 why_no_hosts() {
@@ -38,20 +41,10 @@ make_hosts() {
   chmod +x "$work/bin/ssh"
   printf '127.0.0.1 localhost\n' >"$work/hosts"
   for ((i = 0; i < hosts; i++)); do printf '%s host-%d\n' "$(address $i)" $i >>"$work/hosts"; done
-  ip netns add "$network"
-  for bridge in switch other; do
-    ip -n "$network" link add "$bridge" type bridge
-    ip -n "$network" link set "$bridge" up
-  done
-  for ((i = 0; i < hosts; i++)); do
-    ip netns add "$network-$i"
-    ip -n "$network" link add "port$i" type veth peer name eth0 netns "$network-$i"
-    ip -n "$network" link set "port$i" master switch up
-    ip -n "$network-$i" address add "$(address $i)/24" dev eth0
-    ip -n "$network-$i" link set eth0 up
-    ip -n "$network-$i" link set lo up
-    start_host $i
-  done
+  make_network "$network" "$subnet" "$hosts"
+  ip -n "$network" link add other type bridge  # of hosts that are cut off
+  ip -n "$network" link set other up
+  for ((i = 0; i < hosts; i++)); do start_host $i; done
 }
 
 # start_host I [VARIABLE=VALUE...]: sshd is its first process, so killing that kills all.
@@ -124,10 +117,7 @@ unlimit_rate() {
 }
 
 end_hosts() {
-  local i
-  for ((i = 0; i < ${#inits[@]}; i++)); do
-    kill -KILL "${inits[i]}" 2>/dev/null || true
-    ip netns delete "$network-$i" 2>/dev/null || true
-  done
-  ip netns delete "$network" 2>/dev/null || true
+  local init
+  for init in "${inits[@]}"; do kill -KILL "$init" 2>/dev/null || true; done
+  remove_network "$network" "${hosts:-0}"
 }

@@ -15,6 +15,8 @@ root=$(dirname "$(dirname "$here")")
 max_compressed_bytes=100000000
 # shellcheck source=tests/support/run_case.sh
 source "$here/../support/run_case.sh"
+# shellcheck source=tests/support/network.sh
+source "$here/../support/network.sh"
 
 # has TEXT PATTERN
 has() { grep -qE -- "$2" <<<"$1" || wrong "no line with '$2' in: $1"; }
@@ -63,7 +65,6 @@ make_base() {
 options=(--dataset synthetic --synthetic-shape 1x12x12 --samples 512 --model mlp:16 --batch-size 64 --micro-batches 4
   --device cpu --threads 1)
 train=(train "${options[@]}" --epochs 5 --run-dir none)
-digest() { grep -o 'digest xxh3:[0-9a-f]*' <<<"$1" || true; }
 # same_digest OUTPUT: as that of the program in the build folder.
 same_digest() { equal digest "$(digest "$1")" "$expected"; }
 # trains_alike COMMAND...: runs a training with that digest, and sets `output`.
@@ -75,40 +76,24 @@ error_line() { grep -c '^lockstep[a-z-]*: error: ' <<<"$1" || true; }
 
 # ---- hosts
 
-# start_hosts NUMBER: network namespaces h1, h2, ... with addresses 10.213.7.N, connected by a bridge.
-start_hosts() {
-  local host
-  ip link add "$bridge" type bridge
-  ip link set "$bridge" up
-  for host in $(seq "$1"); do
-    ip netns add "$bridge-h$host"
-    ip link add "$bridge-$host" type veth peer name eth0 netns "$bridge-h$host"
-    ip link set "$bridge-$host" master "$bridge" up
-    ip -n "$bridge-h$host" addr add "10.213.7.$host/24" dev eth0
-    ip -n "$bridge-h$host" link set eth0 up
-    ip -n "$bridge-h$host" link set lo up
-  done
-}
-stop_hosts() {
-  local space
-  for space in $(ip netns list 2>/dev/null | sed -n "s/^\($bridge-h[0-9]*\).*/\1/p"); do ip netns del "$space"; done
-  ip link del "$bridge" 2>/dev/null || true
-}
+# space_of NUMBER: prints the network namespace of host h1, h2, ... with the address 10.213.7.NUMBER.
+space_of() { echo "$network-$(($1 - 1))"; }
+hosts=4  # the last one is that of the launcher
 
 # pod NUMBER NAME COMMAND...: starts a container of the image with ssh on a host, with the volumes of
 # deploy/kubernetes/jobset.yaml.
 pod() {
   local number=$1 name=$2 other
-  local network=("--network=ns:/run/netns/$bridge-h$number" "--hostname=$name")
+  local place=("--network=ns:/run/netns/$(space_of "$number")" "--hostname=$name")
   shift 2
-  for other in 1 2 3; do network+=("--add-host=h$other:10.213.7.$other"); done
-  podman run --detach "${restricted[@]:1}" "${network[@]}" --name="$name" --tmpfs=/tmp --shm-size=64m \
+  for other in 1 2 3; do place+=("--add-host=h$other:10.213.7.$other"); done
+  podman run --detach "${restricted[@]:1}" "${place[@]}" --name="$name" --tmpfs=/tmp --shm-size=64m \
     --volume="$work/ssh:/home/lockstep/.ssh:ro" --volume="$work/runs:/runs" --entrypoint="$1" lockstep-ssh "${@:2}" \
     >/dev/null
 }
 worker() { pod "$1" "h$1" lockstep-worker; }
-listens() { ip netns exec "$bridge-h$1" bash -c "exec 3<>/dev/tcp/10.213.7.$1/2222" 2>/dev/null; }
-launcher() { pod 4 launcher lockstep-run --grace 60 --mca orte_keep_fqdn_hostnames true "$@"; }
+listens() { ip netns exec "$(space_of "$1")" bash -c "exec 3<>/dev/tcp/10.213.7.$1/2222" 2>/dev/null; }
+launcher() { pod "$hosts" launcher lockstep-run --grace 60 --mca orte_keep_fqdn_hostnames true "$@"; }
 remove_pods() { podman rm --force --time=0 --ignore h1 h2 h3 launcher >/dev/null 2>&1 || true; }
 
 make_ssh() {
@@ -352,8 +337,6 @@ for needed in podman buildah ip; do
 done
 # shellcheck source=tests/support/other_processor.sh
 source "$here/../support/other_processor.sh"
-reason=$(why_not_run)
-[[ -z $reason ]] || skip "$reason"
 if [[ ${#chosen[@]} -eq 0 && -n $architecture ]]; then chosen=(image words one_container workspace); fi
 for archive in "$build"/lockstep-*64.tar.gz "$build"/lockstep-*-data.tar.gz; do
   [[ -e $archive ]] || die 4 "no $archive; build it: cmake --build $build --target bundle bundle-data"
@@ -362,13 +345,13 @@ done
 work=$(mktemp -d)
 base=$root/build/containers/debian${architecture:+-$architecture}
 context=$work/context
-bridge=ls$$
+network=containers$$
 storage=("--root=$work/storage" "--runroot=$work/run")
 podman_options=("${storage[@]}" --cgroup-manager=cgroupfs --events-backend=file)
 if command -v runc >/dev/null; then podman_options+=("--runtime=$(command -v runc)"); fi
 clean_up() {
   remove_pods
-  stop_hosts
+  remove_network "$network" "$hosts"
   umount "$work/storage/overlay" 2>/dev/null || true
   rm -rf "$work"
 }
@@ -388,7 +371,7 @@ import_base docker.io/library/debian:bookworm-slim
 (build_image lockstep "$root/docker/Dockerfile" --build-arg=REVISION=0123abc) || die 4 "the image cannot be built"
 expected=$(digest "$(run_built "${train[@]}" 2>&1)")
 [[ -n $expected ]] || die 4 "$build/lockstep prints no digest"
-start_hosts 4
+make_network "$network" 10.213.7 "$hosts"
 
 after_case() { remove_pods; }
 run_cases

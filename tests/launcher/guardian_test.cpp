@@ -136,13 +136,6 @@ TEST_F(GuardianTest, LeavesChildrenOfOthersAlone) {
   waitpid(other, nullptr, 0);
 }
 
-TEST_F(GuardianTest, SendsSignalsToTheCommand) {
-  start("trap 'exit 75' USR1; echo; while :; do sleep 0.01; done");
-  line();
-  guardian_->send(SIGUSR1);
-  EXPECT_EQ(wait(), 75);
-}
-
 TEST_F(GuardianTest, ReachesTheCommandAlthoughBothAreStopped) {
   for (const int signal : {SIGUSR1, SIGKILL}) {
     start("trap 'exit 75' USR1; echo $$; while :; do sleep 0.01; done");

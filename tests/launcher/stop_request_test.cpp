@@ -31,13 +31,6 @@ struct Request {
   StopRequest stop;
 };
 
-TEST(StopRequest, NothingHappensWithoutASignal) {
-  Request request;
-  request.run_until(1h);
-  EXPECT_EQ(request.sent, Signals{});
-  EXPECT_FALSE(request.stop.requested());
-}
-
 TEST(StopRequest, EachSignalAsksTheRanksAndRepeatsIt) {
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGHUP}) {
     Request request;

@@ -10,7 +10,6 @@ namespace {
 TEST(Summary, OfARunWithoutFailure) {
   const std::array attempts = {Attempt{.began = 10, .ended = 110, .first_step = 12}};
   const Summary summary = summarise(attempts);
-  EXPECT_EQ(summary.restarts, 0);
   EXPECT_EQ(summary.lost_steps, 0U);
   EXPECT_DOUBLE_EQ(summary.useful_seconds, summary.seconds);
 }
@@ -22,7 +21,6 @@ TEST(Summary, LostStepsAndTheWayBackAreNotUseful) {
       Attempt{.began = 0, .ended = 52, .first_step = 2, .last_step = 100, .checkpoint = 80, .status = 137},
       Attempt{.began = 53, .ended = 100, .first_step = 56, .from_step = 80, .last_step = 180, .status = 0}};
   const Summary summary = summarise(attempts);
-  EXPECT_EQ(summary.restarts, 1);
   EXPECT_EQ(summary.lost_steps, 20U);
   EXPECT_DOUBLE_EQ(summary.seconds, 100);
   EXPECT_DOUBLE_EQ(summary.useful_seconds, 2 + 40 + 44);

@@ -1,11 +1,9 @@
 # shellcheck shell=bash
-# Runs the program of a build folder that may be for another processor. To be sourced by scripts of tests, which set
-# root and build.
+# Runs the program of a build folder that may be for another processor. To be sourced by scripts of tests after
+# run_case.sh; they set root and build. Ends the script if this machine does not run the program.
 
-if [[ ! -x ${build:?}/lockstep || ! -e $build/CPackConfig.cmake ]]; then
-  printf '%s: error: no program in %s; build it: cmake --build %s\n' "$(basename "$0")" "$build" "$build" >&2
-  exit 4
-fi
+[[ -x ${build:?}/lockstep && -e $build/CPackConfig.cmake ]] ||
+  die 4 "no program in $build; build it: cmake --build $build"
 
 # Debian's name of the processor that the build is for; empty if it is this machine's
 architecture=$(sed -n 's/^set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE "\(.*\)")$/\1/p' "$build/CPackConfig.cmake")
@@ -13,8 +11,8 @@ architecture=$(sed -n 's/^set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE "\(.*\)")$/\1/p'
 # run_built ARGUMENT...: runs lockstep; on another processor, with the libraries of its sysroot.
 run_built() { QEMU_LD_PREFIX=${root:?}/build/$architecture-sysroot "$build/lockstep" "$@"; }
 
-# why_not_run: prints why this machine does not run the program; nothing if it does.
-why_not_run() {
-  [[ -z $architecture ]] || run_built --version >/dev/null 2>&1 ||
-    echo "the kernel does not run programs for $architecture (packages qemu-user-static and binfmt-support)"
-}
+# digest OUTPUT: prints the line of the digest; nothing: there is none.
+digest() { grep -o 'digest xxh3:[0-9a-f]*' <<<"$1" || true; }
+
+[[ -z $architecture ]] || run_built --version >/dev/null 2>&1 ||
+  skip "the kernel does not run programs for $architecture (packages qemu-user-static and binfmt-support)"
