@@ -4,15 +4,16 @@ find_package(MPI REQUIRED COMPONENTS C)
 find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(fmt REQUIRED)
-pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
-pkg_check_modules(highway REQUIRED IMPORTED_TARGET libhwy)
-pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
-pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
-pkg_check_modules(jpeg REQUIRED IMPORTED_TARGET libjpeg)
-pkg_check_modules(png REQUIRED IMPORTED_TARGET libpng)
-pkg_check_modules(webp REQUIRED IMPORTED_TARGET libwebp)
-pkg_check_modules(archive REQUIRED IMPORTED_TARGET libarchive)
-pkg_check_modules(crypto REQUIRED IMPORTED_TARGET libcrypto)
+# NAME:MODULE of pkg-config. Programs outside this tree that use the static library find the same ones, except Highway,
+# by cmake/lockstepConfig.cmake.in or cmake/lockstep.pc.in.
+set(lockstep_modules hwloc:hwloc xxhash:libxxhash deflate:libdeflate jpeg:libjpeg png:libpng webp:libwebp
+    archive:libarchive crypto:libcrypto)
+foreach(library ${lockstep_modules} highway:libhwy)
+  string(REPLACE ":" ";" library ${library})
+  list(GET library 0 name)
+  list(GET library 1 module)
+  pkg_check_modules(${name} REQUIRED IMPORTED_TARGET ${module})
+endforeach()
 
 # The shared libarchive loads libxml2, ICU and all compression libraries, 40 MB that tar archives do not need.
 set(archive_library PkgConfig::archive)
@@ -21,8 +22,7 @@ if(LOCKSTEP_LIBARCHIVE)
   set(archive_library ${LOCKSTEP_LIBARCHIVE})
 endif()
 
-# Libraries that every program needs which uses the static library. cmake/lockstepConfig.cmake.in and
-# cmake/lockstep.pc.in find them for programs outside this tree.
+# Libraries that every program needs which uses the static library.
 add_library(lockstep_link_dependencies INTERFACE)
 target_link_libraries(lockstep_link_dependencies INTERFACE
   MPI::MPI_C fmt::fmt PkgConfig::hwloc PkgConfig::xxhash PkgConfig::deflate PkgConfig::jpeg PkgConfig::png

@@ -1,5 +1,5 @@
-# Protobuf, in which TensorBoard's event files and ONNX models (onnx.cmake) are written. Folders named protobuf use it; those named no_protobuf have
-# the same functions for builds without it.
+# Protobuf, in which TensorBoard's event files and ONNX models (onnx.cmake) are written. Folders named protobuf use it;
+# those named no_protobuf have the same functions for builds without it.
 set(LOCKSTEP_PROTOBUF AUTO CACHE STRING "Event files for TensorBoard, and ONNX: AUTO (if protobuf is found), ON or OFF")
 
 set(lockstep_protobuf_missing "")
@@ -16,12 +16,23 @@ else()
 endif()
 if(NOT lockstep_protobuf_missing)
   message(STATUS "  protobuf                ${protobuf_VERSION}")
+  list(APPEND lockstep_modules protobuf:protobuf-lite)
   target_link_libraries(lockstep_link_dependencies INTERFACE PkgConfig::protobuf)
 elseif(LOCKSTEP_PROTOBUF STREQUAL "ON")
   message(FATAL_ERROR "LOCKSTEP_PROTOBUF=ON, but ${lockstep_protobuf_missing}")
 else()
   message(STATUS "  protobuf                off (--tensorboard): ${lockstep_protobuf_missing}")
 endif()
+
+# lockstep_protoc(<folder> <name>): a rule by which protoc makes NAME.pb.cc and NAME.pb.h, in ${lockstep_generated}, of
+# FOLDER/NAME.proto.
+set(lockstep_generated ${PROJECT_BINARY_DIR}/protobuf)
+function(lockstep_protoc folder name)
+  file(MAKE_DIRECTORY ${lockstep_generated})
+  add_custom_command(OUTPUT ${lockstep_generated}/${name}.pb.cc ${lockstep_generated}/${name}.pb.h VERBATIM
+    DEPENDS ${folder}/${name}.proto
+    COMMAND ${LOCKSTEP_PROTOC} --proto_path=${folder} --cpp_out=lite:${lockstep_generated} ${name}.proto)
+endfunction()
 
 # lockstep_add_protobuf(<target> <folder> <name>): adds to a target the sources of FOLDER/protobuf, with what protoc makes
 # of FOLDER/NAME.proto, which they include as <NAME.pb.h>; without protobuf, those of FOLDER/no_protobuf.
@@ -33,13 +44,11 @@ function(lockstep_add_protobuf target folder name)
       COMPILE_DEFINITIONS LOCKSTEP_PROTOBUF_MISSING="${lockstep_protobuf_missing}")
   else()
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/protobuf/*.cpp)
-    set(generated ${PROJECT_BINARY_DIR}/protobuf)
-    file(MAKE_DIRECTORY ${generated})
-    add_custom_command(OUTPUT ${generated}/${name}.pb.cc ${generated}/${name}.pb.h DEPENDS ${folder}/${name}.proto VERBATIM
-      COMMAND ${LOCKSTEP_PROTOC} --cpp_out=lite:${generated} --proto_path=${folder} ${folder}/${name}.proto)
-    set_source_files_properties(${generated}/${name}.pb.cc PROPERTIES COMPILE_OPTIONS -w SKIP_PRECOMPILE_HEADERS ON)
-    list(APPEND sources ${generated}/${name}.pb.cc ${generated}/${name}.pb.h)
-    target_include_directories(${target} SYSTEM PRIVATE ${generated})
+    lockstep_protoc(${folder} ${name})
+    set(messages ${lockstep_generated}/${name}.pb)
+    set_source_files_properties(${messages}.cc PROPERTIES COMPILE_OPTIONS -w SKIP_PRECOMPILE_HEADERS ON)
+    list(APPEND sources ${messages}.cc ${messages}.h)
+    target_include_directories(${target} SYSTEM PRIVATE ${lockstep_generated})
   endif()
   set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${sources})

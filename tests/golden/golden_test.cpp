@@ -9,9 +9,10 @@
 #include <map>
 #include <regex>
 #include <set>
-#include <sstream>
+#include <span>
 #include <thread>
 
+#include "core/text/split.h"
 #include "support/image_files.h"
 #include "support/run.h"
 #include "support/tar_files.h"
@@ -43,14 +44,11 @@ struct Result {
 /// A run for each placement of `run`: "1,2x3" are one rank, and two ranks with three threads each.
 std::vector<Case> runs_of(const Case& run) {
   std::vector<Case> runs;
-  std::istringstream placements(run.words[1]);
-  for (std::string placement; std::getline(placements, placement, ',');) {
-    const std::size_t x = std::min(placement.find('x'), placement.size());
+  for (const std::string& placement : split(run.words[1], ',')) {
+    const Words numbers = split(placement, 'x');
     runs.push_back(run);
-    runs.back().words[1] = placement.substr(0, x);
-    if (x < placement.size()) {
-      runs.back().words.insert(runs.back().words.end(), {"--threads", placement.substr(x + 1)});
-    }
+    runs.back().words[1] = numbers[0];
+    if (numbers.size() > 1) runs.back().words.insert(runs.back().words.end(), {"--threads", numbers[1]});
   }
   return runs;
 }
@@ -58,10 +56,8 @@ std::vector<Case> runs_of(const Case& run) {
 /// Those of `cases` that --runs names.
 std::vector<Case> choose(std::vector<Case> cases) {
   if (chosen.empty()) return cases;
-  std::set<std::string> names;
-  std::istringstream stream(chosen);
-  for (std::string name; std::getline(stream, name, ',');) names.insert(name);
-  std::erase_if(cases, [&](const Case& one) { return !names.contains(one.name); });
+  const Words names = split(chosen, ',');
+  std::erase_if(cases, [&](const Case& one) { return std::ranges::count(names, one.name) == 0; });
   EXPECT_EQ(cases.size(), names.size()) << file << " lacks some of the runs " << chosen;
   return cases;
 }
@@ -104,33 +100,32 @@ class Samples {
 
   /// Options of a run, completed by the defaults of the file.
   Words options(const Case& run, const TemporaryFolder& folder) const {
+    const std::map<std::string, Words> sets{
+        {"{fashion}", words("--dataset fashion-mnist --model lenet --epochs 2 --batch-size 256 "
+                            "--micro-batches 8 --data-dir {}",
+                            fashion_)},
+        {"{small}", words("--dataset synthetic --synthetic-shape 1x12x12 --samples 150 --model mlp:12 "
+                          "--epochs 2 --batch-size 64 --micro-batches 4 --lr 0.2")},
+        {"{labelled}",
+         words("--dataset images --recipe none --task multilabel --data-dir {} --labels {}/labels.csv",
+               images_, images_)}};
+    const std::pair<std::string, std::string> places[]{{"{images}", images_.string()},
+                                                       {"{tars}", tars_.string()},
+                                                       {"{source}", LOCKSTEP_SOURCE},
+                                                       {"{run}", (folder / "run").string()},
+                                                       {"{saved}", (folder / saved_model).string()}};
     Words rest = words("--device {} --seed 0 --reduce canonical --threads 1", run.words[0]);
     Words given;
-    for (auto word = run.words.begin() + 2; word != run.words.end(); ++word) {
-      if (*word == "{fashion}") {
-        rest =
-            rest + words(
-                       "--dataset fashion-mnist --model lenet --epochs 2 --batch-size 256 --micro-batches 8 "
-                       "--data-dir {}",
-                       fashion_);
-      } else if (*word == "{small}") {
-        rest = rest +
-               words(
-                   "--dataset synthetic --synthetic-shape 1x12x12 --samples 150 --model mlp:12 --epochs 2 "
-                   "--batch-size 64 --micro-batches 4 --lr 0.2");
-      } else if (word->starts_with("{images}")) {
-        rest = rest + words("--dataset images --recipe none --data-dir {}",
-                            replaced(*word, "{images}", images_.string()));
-      } else if (*word == "{labelled}") {
-        rest = rest + words("--dataset images --recipe none --task multilabel --data-dir {} --labels {}",
-                            images_.string(), (images_ / "labels.csv").string());
-      } else if (word->starts_with("{tars}")) {
-        rest = rest + words("--dataset images --recipe none --data-dir {}",
-                            replaced(*word, "{tars}", tars_.string()));
+    for (const std::string& written : std::span(run.words).subspan(2)) {
+      const auto set = sets.find(written);
+      std::string word = written;
+      for (const auto& [mark, place] : places) word = replaced(word, mark, place);
+      if (set != sets.end()) {
+        rest = rest + set->second;
+      } else if (written.starts_with("{images}") || written.starts_with("{tars}")) {
+        rest = rest + words("--dataset images --recipe none --data-dir {}", word);
       } else {
-        given.push_back(replaced(
-            replaced(replaced(*word, "{source}", LOCKSTEP_SOURCE), "{run}", (folder / "run").string()),
-            "{saved}", (folder / saved_model).string()));
+        given.push_back(word);
       }
     }
     for (std::size_t i = 0; i < rest.size(); i += 2) {
@@ -187,8 +182,7 @@ std::string result_of(const Outcome& outcome, const std::filesystem::path& saved
                                  : digest_of(outcome.out);
   static const std::regex metric(R"((?:train|test) \S+ (\S+))");
   std::string last;
-  std::istringstream lines(outcome.out);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(outcome.out)) {
     if (line.starts_with("epoch ")) last = line;
   }
   std::string metrics;

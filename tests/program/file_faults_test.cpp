@@ -12,8 +12,6 @@
 namespace lockstep::test {
 namespace {
 
-using Lines = Words;
-
 /// A run of four steps, with a record, two checkpoints and a model.
 class FaultyRun {
  public:
@@ -42,15 +40,15 @@ class FaultyRun {
   std::string best() const { return run_directory() + "/checkpoints/best.safetensors"; }
   std::string digest() const { return digest_of(outcome.out); }
   /// Lines of stderr, "lockstep: KIND: ...".
-  Lines lines_of_kind(const std::string& kind) const {
-    Lines lines = lines_of(outcome.err);
+  Words lines_of_kind(const std::string& kind) const {
+    Words lines = lines_of(outcome.err);
     std::erase_if(lines, [&](const auto& line) { return !line.starts_with("lockstep: " + kind + ": "); });
     return lines;
   }
 
   Outcome outcome;
-  Lines calls;   ///< "NAME PATH[ w]"
-  Lines failed;  ///< those of them that failed
+  Words calls;   ///< "NAME PATH[ w]"
+  Words failed;  ///< those of them that failed
   bool failed_before_training = false;
 
  private:
@@ -79,7 +77,7 @@ bool ends_with_reason(const std::string& error, const std::string& reason) {
 }
 
 void expect_clear_end(const FaultyRun& run, const std::string& reason) {
-  const Lines errors = run.lines_of_kind("error"), warnings = run.lines_of_kind("warning");
+  const Words errors = run.lines_of_kind("error"), warnings = run.lines_of_kind("warning");
   EXPECT_LE(warnings.size(), 1U);
   for (const std::string& warning : warnings) expect_holds(warning, reason);
   if (run.outcome.status == 0) {
@@ -159,7 +157,7 @@ TEST(FileFaults, ADiskThatDiesEndsTheRunWithOneErrorAndTheDigestOfWhatWasTrained
       continue;
     }
     EXPECT_EQ(run.outcome.status, 4);
-    const Lines errors = run.lines_of_kind("error");
+    const Words errors = run.lines_of_kind("error");
     ASSERT_EQ(errors.size(), 1U);
     EXPECT_TRUE(ends_with_reason(errors[0], "Input/output error"));
     EXPECT_EQ(run.outcome.out, run.failed_before_training ? "" : whole.outcome.out);

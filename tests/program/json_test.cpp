@@ -218,6 +218,15 @@ void add_names(const Json& value, std::set<std::string>& names) {
   }
 }
 
+/// Lines of stderr that lockstep printed, without those of mpirun and of libraries.
+std::string own_lines(const std::string& err) {
+  std::string own;
+  for (const std::string& line : lines_of(err)) {
+    if (line.starts_with("lockstep")) own += line + "\n";
+  }
+  return own;
+}
+
 TEST_F(JsonResults, AreOneDocumentWithTheFiguresOfTheText) {
   std::set<std::string> names;
   std::set<std::string> tried;

@@ -58,7 +58,7 @@ fail() {
 )" + lockstep);
   }
   Outcome launch(const Words& arguments, const Words& environment = {}) const {
-    return run(Words{(folder_ / "lockstep-run").string()} + arguments, environment);
+    return run(Words{launcher_} + arguments, environment);
   }
   std::string starts() const { return contents(folder_ / "starts"); }
   /// With a stand-in for ssh, which runs `before` and then its command on this host.
@@ -76,6 +76,7 @@ fail() {
   }
 
   const TemporaryFolder folder_;
+  const std::string launcher_ = (folder_ / "lockstep-run").string();
 };
 
 /// The list of lockstep-run is its own: it does not link lockstep.
@@ -140,8 +141,7 @@ TEST_F(StandIns, TheStatusIsThatOfLockstepOrOfMpirun) {
 
 /// Ranks cannot print that they were killed, nor mpirun, which is silenced.
 TEST_F(StandIns, ASignalThatEndedTheRanksOrMpirunIsNamed) {
-  const std::string start = (folder_ / "lockstep-run").string() + " -np 2 train --run-dir " +
-                            (folder_ / "run").string() + " --resume ";
+  const std::string start = launcher_ + " -np 2 train --run-dir " + (folder_ / "run").string() + " --resume ";
   pretend("checkpoint 7; exit 137");
   EXPECT_EQ(launch({"-np", "2", "train"}).err,
             "lockstep-run: the ranks were killed by signal 9 (often: no memory left); resume with: " + start +
@@ -183,13 +183,12 @@ TEST_F(StandIns, AProgramThatMpirunCannotStartIsNamed) {
 TEST_F(StandIns, MpirunHasAHomeWhereTheUserHasNone) {
   const Words nobody = words("unshare --user --map-user=42424 env -u HOME");
   folder_.write_script("mpirun", R"(tr '\0' '\n' </proc/$$/environ | grep '^HOME=')");
-  EXPECT_EQ(run(nobody + words("{} -np 2 train", folder_ / "lockstep-run")).out, "HOME=/\n");
+  EXPECT_EQ(run(nobody + words("{} -np 2 train", launcher_)).out, "HOME=/\n");
 }
 
 TEST_F(StandIns, OpenFilesAreAllowedOrMissedBeforeMpirunStarts) {
   const auto with_limit = [&](const std::string& limit, const std::string& ranks = "-np 3") {
-    const std::string program = (folder_ / "lockstep-run").string();
-    return run({"bash", "-c", "ulimit " + limit + "; exec '" + program + "' " + ranks + " train"});
+    return run({"bash", "-c", "ulimit " + limit + "; exec '" + launcher_ + "' " + ranks + " train"});
   };
   folder_.write_script("mpirun", "ulimit -Sn");
   EXPECT_GE(std::stoi(with_limit("-Sn 32").out), 39) << "what Open MPI 4.1 needs for three ranks";
@@ -206,7 +205,10 @@ TEST_F(StandIns, OpenFilesAreAllowedOrMissedBeforeMpirunStarts) {
 TEST_F(StandIns, TheFolderForTemporaryFilesIsCheckedUnlessSessionsHaveAnother) {
   const Words start{"-np", "2", "train"};
   const std::string other = folder_.string();
-  EXPECT_EQ(launch(start, {"TMPDIR=/nowhere"}).status, 4);
+  const Outcome refused = launch(start, {"TMPDIR=/nowhere"});  // mpirun would print 15 lines
+  EXPECT_EQ(refused.status, 4);
+  expect_holds(refused.err,
+               "mpirun needs a folder for its session, but /nowhere cannot be written to: No such file");
   for (const char* variable :
        {"OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_orte_local_tmpdir_base", "PRTE_MCA_prte_tmpdir_base"}) {
     EXPECT_EQ(launch(start, {"TMPDIR=/nowhere", std::string(variable) + "=" + other}).status, 0) << variable;
@@ -339,7 +341,6 @@ TEST_F(StandIns, GiveUpWithTheReason) {
            {"fail 0 3", 3, 1, "giving up: bad input data (status 3)"},
            {"checkpoint 7; fail $n 4", 4, 2,
             "giving up: two attempts failed without writing a checkpoint after step 7"},
-           {"fail $n 70", 70, 2, "giving up: two attempts failed before writing a checkpoint"},
            {"fail $n 70", 70, 2, "; starting again from the beginning (restart 1 of 3)"},
            {"checkpoint $n; fail $n 5", 5, 4, "giving up: it failed 4 times; --max-restarts allows 3"},
            {"checkpoint 7; rm -r \"$run\"; fail 0 4", 4, 1, "/run was removed\n"}}) {
@@ -374,8 +375,8 @@ TEST_F(StandIns, SignalsStopTheRanksWithStatus75) {
     EXPECT_EQ(outcome.status, 75) << signal << outcome.err;
     EXPECT_EQ(outcome.err, "lockstep-run: SIG" + signal + ": asking the ranks to stop" +
                                (signal == "INT" ? "; Ctrl-C again ends them at once\n" : "\n") +
-                               "lockstep: stopped by SIG" + signal + " at step 7; resume with: " +
-                               (folder_ / "lockstep-run").string() + " -np 2 --max-restarts 3 train\n");
+                               "lockstep: stopped by SIG" + signal + " at step 7; resume with: " + launcher_ +
+                               " -np 2 --max-restarts 3 train\n");
   }
   // Ranks would continue. The signal is held back until they can handle it.
   folder_.write_script("mpirun", R"(kill -USR2 $(sed -n 's/^PPid:\t//p' /proc/$PPID/status)
@@ -399,8 +400,7 @@ TEST_F(StandIns, AStopBeforeTheRanksHaveStartedIsNoSuccess) {
 /// Before their first step, or while hosts are asked again, only lockstep-run knows of the checkpoint.
 TEST_F(StandIns, AStopDuringARestartAdvisesToResume) {
   const auto advice = [&](const std::string& options) {
-    return "lockstep-run: resume with: " + (folder_ / "lockstep-run").string() + " " + options + " " +
-           resumed("train");
+    return "lockstep-run: resume with: " + launcher_ + " " + options + " " + resumed("train");
   };
   pretend(R"(if [ $n -lt 2 ]; then checkpoint 7; fail 1 4; fi
 trap 'exit 75' USR1; kill -TERM $(sed -n 's/^PPid:\t//p' /proc/$PPID/status); while :; do sleep 0.01; done)");
@@ -423,7 +423,7 @@ trap 'exit 75' USR1; kill -TERM $(sed -n 's/^PPid:\t//p' /proc/$PPID/status); wh
 TEST_F(StandIns, SignalsThatAreIgnoredStayIgnored) {
   write_mpirun_that_sends("HUP TERM", "trap 'exit 75' USR1");
   const Words ignoring = words("env --ignore-signal=HUP --ignore-signal=CHLD --ignore-signal=USR1");
-  const Outcome outcome = run(ignoring + words("{} -np 2 train", folder_ / "lockstep-run"));
+  const Outcome outcome = run(ignoring + words("{} -np 2 train", launcher_));
   EXPECT_EQ(outcome.status, 75);
   EXPECT_EQ(outcome.err, "lockstep-run: SIGTERM: asking the ranks to stop\n");
 }
@@ -444,9 +444,8 @@ TEST_F(StandIns, ContinueWhereNobodyReadsStderr) {
   pretend(
       "i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); echo $i; echo $i >&2 || exit 9; done; echo > "
       "\"$here/end\"");
-  const std::string launcher = (folder_ / "lockstep-run").string();
   const Outcome outcome = run({"bash", "-c",
-                               "{ '" + launcher + "' -np 2 train 2>&1; echo $? >'" +
+                               "{ '" + launcher_ + "' -np 2 train 2>&1; echo $? >'" +
                                    (folder_ / "status").string() + "'; } | head -n 1"});
   EXPECT_NE(outcome.out, "");
   EXPECT_EQ(contents(folder_ / "status"), "0\n");
@@ -455,15 +454,14 @@ TEST_F(StandIns, ContinueWhereNobodyReadsStderr) {
 
 TEST_F(StandIns, ReportAFullDisk) {
   folder_.write_script("mpirun", "echo digest");
-  const Outcome outcome =
-      run({"sh", "-c", "exec '" + (folder_ / "lockstep-run").string() + "' -np 2 train >/dev/full"});
+  const Outcome outcome = run({"sh", "-c", "exec '" + launcher_ + "' -np 2 train >/dev/full"});
   EXPECT_EQ(outcome.err,
             "lockstep-run: warning: stdout: No space left on device; the run continues without it\n");
   EXPECT_EQ(outcome.status, 4);
   folder_.write_script("mpirun", "head -c 5000000 /dev/zero");
-  const Outcome limited = run({"bash", "-c",
-                               "ulimit -f 4096; exec '" + (folder_ / "lockstep-run").string() +
-                                   "' -np 2 train >'" + (folder_ / "log").string() + "'"});
+  const Outcome limited =
+      run({"bash", "-c",
+           "ulimit -f 4096; exec '" + launcher_ + "' -np 2 train >'" + (folder_ / "log").string() + "'"});
   EXPECT_EQ(limited.err, "lockstep-run: warning: stdout: File too large; the run continues without it\n");
   EXPECT_EQ(limited.status, 4);
 }
@@ -497,11 +495,9 @@ TEST(LockstepRun, AKillBeforeTheFirstCheckpointAdvisesACommandThatWorks) {
   const Outcome outcome = killed.wait();
   expect_holds(outcome.err, "giving up: two attempts failed before writing a checkpoint");
   EXPECT_TRUE(std::regex_search(outcome.err, std::regex("lost steps: at least [1-9]"))) << outcome.err;
-  const std::string mark = "; begin again with: ";
-  const std::size_t at = outcome.err.rfind(mark);
-  ASSERT_NE(at, std::string::npos) << outcome.err;
-  const std::string advice = lines_of(outcome.err.substr(at + mark.size())).front();
-  EXPECT_EQ(advice, start + options + " --run-dir " + (folder / "run").string() + " --resume auto");
+  const std::string advice = after_last(outcome.err, "; begin again with: ");
+  EXPECT_EQ(advice, start + options + " --run-dir " + (folder / "run").string() + " --resume auto")
+      << outcome.err;
   const Outcome again = run({"bash", "-c", advice + " --max-steps 2"});
   EXPECT_EQ(again.status, 0) << again.err;
 }
@@ -520,10 +516,7 @@ TEST(LockstepRun, MpiKeepsItsFilesInFoldersOfTheJob) {
   const std::vector<pid_t> ranks = started.processes_of(LOCKSTEP_PROGRAM);
   ASSERT_EQ(ranks.size(), 2U);
   const std::string variables = contents("/proc/" + std::to_string(ranks[0]) + "/environ");
-  const std::string mark = "LOCKSTEP_JOB=";
-  const std::size_t at = variables.find(mark);
-  ASSERT_NE(at, std::string::npos);
-  const std::string job = variables.substr(at + mark.size(), 16);
+  const std::string job = after_last(variables, "LOCKSTEP_JOB=").substr(0, 16);
   const std::filesystem::path segments = "/dev/shm/lockstep-" + job + "-mpi-segments";
   ASSERT_TRUE(std::filesystem::exists(segments));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(segments), {}), 2);

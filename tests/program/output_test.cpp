@@ -53,7 +53,6 @@ TEST(Output, HelpOfEveryCommandFitsATerminalAndNamesOptionsThatExist) {
   }
   EXPECT_EQ(named, listed);
   expect_holds(lockstep(0, {"train", "--help"}).out, "timm");  // for options that differ from those of timm
-  EXPECT_EQ(lockstep(0, {"--version"}).status, 0);
 }
 
 /// The second example reads the record that the first one writes.

@@ -9,8 +9,8 @@ namespace {
 
 /// Test accuracy of the last epoch.
 double accuracy_of(const Outcome& outcome) {
-  const std::size_t at = outcome.out.rfind("test acc ");
-  return at == std::string::npos ? 0.0 : std::stod(outcome.out.substr(at + 9));
+  const std::string accuracy = after_last(outcome.out, "test acc ");
+  return accuracy.empty() ? 0.0 : std::stod(accuracy);
 }
 
 TEST(RecipeRuns, ATable) {

@@ -5,8 +5,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <memory>
 
 #include "support/image_files.h"
 #include "support/run.h"
@@ -16,16 +14,12 @@ namespace {
 
 class Resume : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    folder_ = std::make_unique<TemporaryFolder>();
-    write_small_fashion_mnist(*folder_, 1000, 333);
-  }
-  static void TearDownTestSuite() { folder_.reset(); }
+  Resume() { write_small_fashion_mnist(data_, 1000, 333); }
 
-  static Words training(const Words& more) {
-    return words("train --data-dir {} --device cpu --threads 1", *folder_) + more;
+  Words training(const Words& more) const {
+    return words("train --data-dir {} --device cpu --threads 1", data_) + more;
   }
-  static Outcome train(int ranks, const Words& more) { return lockstep(ranks, training(more)); }
+  Outcome train(int ranks, const Words& more) const { return lockstep(ranks, training(more)); }
   /// A run with all states that a checkpoint holds.
   static Words recipe(const std::string& run, int epochs = 2) {
     return words(
@@ -33,17 +27,17 @@ class Resume : public testing::Test {
         "--clip-grad 1 --run-dir {}",
         epochs, run);
   }
-  static std::unique_ptr<TemporaryFolder> folder_;
+
+  const TemporaryFolder data_, runs_;
+  const std::string run_ = (runs_ / "run").string();
 };
-std::unique_ptr<TemporaryFolder> Resume::folder_;
 
 /// A short version of tests/chaos/kill_and_resume.sh.
 TEST_F(Resume, AfterARankIsKilledHasTheSameDigestAndRecord) {
-  const TemporaryFolder runs;
-  const std::string whole = (runs / "whole").string();
+  const std::string whole = (runs_ / "whole").string();
   const std::string digest = digest_of(train(1, recipe(whole, 10)).out);
   for (const std::size_t rank : {0U, 2U}) {
-    const std::string part = (runs / std::to_string(rank)).string();
+    const std::string part = (runs_ / std::to_string(rank)).string();
     const Words always = recipe(part, 10) + words("--resume auto --checkpoint-every 1");
     Started first(on_ranks(3, LOCKSTEP_PROGRAM, training(always)));
     first.await_line("epoch 3/");
@@ -61,26 +55,16 @@ TEST_F(Resume, AfterARankIsKilledHasTheSameDigestAndRecord) {
 
 /// Its checkpoints would otherwise go to a new folder without the run's lock, options and record.
 TEST_F(Resume, ARunWhoseDirectoryIsMovedEndsWithAnError) {
-  const TemporaryFolder runs;
-  const std::string run = (runs / "run").string();
   Started moved(
-      on_ranks(1, LOCKSTEP_PROGRAM, training(recipe(run, 1000000) + words("--checkpoint-every 1"))));
+      on_ranks(1, LOCKSTEP_PROGRAM, training(recipe(run_, 1000000) + words("--checkpoint-every 1"))));
   moved.await_line("epoch 2/");
-  std::filesystem::rename(run, runs / "elsewhere");
+  std::filesystem::rename(run_, runs_ / "elsewhere");
   const Outcome outcome = moved.wait(60.0);
   EXPECT_EQ(outcome.status, 4) << outcome.err;
   expect_holds(outcome.err, "/run: the run directory was moved or replaced");
   EXPECT_EQ(count(outcome.err, "lockstep: error: "), 1) << outcome.err;
   EXPECT_FALSE(holds(outcome.err, "resume with: ")) << outcome.err;
-  EXPECT_EQ(runs.names(), std::vector<std::string>{"elsewhere"});
-}
-
-/// The rest of the first line of `text` that has `mark`; empty: none has.
-std::string after_mark(const std::string& text, const std::string& mark) {
-  const std::size_t at = text.find(mark);
-  if (at == std::string::npos) return {};
-  const std::size_t begin = at + mark.size();
-  return text.substr(begin, text.find('\n', begin) - begin);
+  EXPECT_EQ(runs_.names(), std::vector<std::string>{"elsewhere"});
 }
 
 Words tiny_training(int steps_per_epoch, const std::string& run) {
@@ -94,18 +78,16 @@ Words tiny_training(int steps_per_epoch, const std::string& run) {
 /// command that it has printed, or the same command if it has printed none, gives the same result.
 /// lockstep-run repeats the same commands.
 TEST_F(Resume, AStartThatGoesBackCanBeRepeatedWhereverItEnds) {
-  const TemporaryFolder runs;
   const auto copy = [&](const std::string& name) {
-    std::filesystem::copy(runs / "run", runs / name, std::filesystem::copy_options::recursive);
-    return (runs / name).string();
+    std::filesystem::copy(run_, runs_ / name, std::filesystem::copy_options::recursive);
+    return (runs_ / name).string();
   };
   const auto back = [](const std::string& run) {
     return words("train --resume {}/checkpoints/step-00000005 --run-dir auto --force --lr 0.05", run);
   };
-  ASSERT_EQ(
-      lockstep(0, tiny_training(10, runs / "run") + words("--epochs 2 --checkpoint-every 5 --keep 9")).status,
-      0);
-  const std::string whole = copy("whole"), log = (runs / "calls").string();
+  ASSERT_EQ(lockstep(0, tiny_training(10, run_) + words("--epochs 2 --checkpoint-every 5 --keep 9")).status,
+            0);
+  const std::string whole = copy("whole"), log = (runs_ / "calls").string();
   const std::string digest = digest_of(mpirun(LOCKSTEP_FAILING, 0, back(whole), {"FAILING_LOG=" + log}).out);
   const Words calls = lines_of(contents(log));
   int ends = 0;
@@ -117,7 +99,7 @@ TEST_F(Resume, AStartThatGoesBackCanBeRepeatedWhereverItEnds) {
         LOCKSTEP_FAILING, 0, back(part),
         {"FAILING_CALL=" + std::to_string(i + 1), "FAILING_LATER=1", "FAILING_ERRNO=" + std::to_string(EIO)});
     EXPECT_EQ(ended.status, 4) << ended.err;
-    const std::string advice = after_mark(ended.err, " with: ");
+    const std::string advice = after_last(ended.err, " with: ");
     const Outcome repeated = advice.empty() ? lockstep(0, back(part)) : run({"sh", "-c", advice});
     EXPECT_EQ(repeated.status, 0) << ended.err << repeated.err;
     EXPECT_EQ(digest_of(repeated.out), digest);
@@ -128,34 +110,35 @@ TEST_F(Resume, AStartThatGoesBackCanBeRepeatedWhereverItEnds) {
 
 /// The source removes its older checkpoints meanwhile. Each start reads one, and then refuses the length.
 TEST_F(Resume, ARunInProgressCanBeTheSourceOfOthers) {
-  const TemporaryFolder runs;
-  const std::string run = (runs / "run").string();
-  Started source(on_ranks(0, LOCKSTEP_PROGRAM,
-                          tiny_training(100, run) + words("--epochs 1000000 --checkpoint-every 1 --keep 1")));
-  source.await_line("epoch 1/");
+  Started source(
+      on_ranks(0, LOCKSTEP_PROGRAM,
+               tiny_training(100, run_) + words("--epochs 1000000 --checkpoint-every 1 --keep 1")));
+  const auto metrics = runs_ / "run/metrics.jsonl";  // its first checkpoint may be of step 1
+  while (!HasFatalFailure() && count(contents(metrics), R"("event":"checkpoint")") < 2) {
+    source.await_line("epoch ");
+  }
   for (int start = 0; start < 10; ++start) {
     const Outcome other =
-        lockstep(0, words("train --resume {} --run-dir {} --max-steps 1", run, runs / "other"));
+        lockstep(0, words("train --resume {} --run-dir {} --max-steps 1", run_, runs_ / "other"));
     EXPECT_EQ(other.status, 2) << other.err;
     expect_holds(other.err, "--max-steps: 1 is less than the steps that the run has made: ");
   }
 }
 
 TEST_F(Resume, AnErrorInTheMiddleOfARunEndsWithTheCommandThatContinuesIt) {
-  const TemporaryFolder images, runs;
+  const TemporaryFolder images;
   write_even_odd_folders(images);
-  const std::string run = (runs / "run").string();
   Started started(on_ranks(1, LOCKSTEP_PROGRAM,
                            words("train --dataset images --data-dir {} --image-size 12 --model mlp:8 "
                                  "--batch-size 32 --recipe none --epochs 1000000 --checkpoint-every 1 "
                                  "--device cpu --threads 1 --run-dir {}",
-                                 images, run)));
+                                 images, run_)));
   started.await_line("epoch 3/");
   std::filesystem::rename(images / "train", images / "elsewhere");
   const Outcome outcome = started.wait(60.0);
   EXPECT_EQ(outcome.status, 4) << outcome.err;
   expect_holds(outcome.err, "was removed after the data set was opened; resume with: ");
-  expect_holds(outcome.err, " train --resume " + run + "\n");
+  expect_holds(outcome.err, " train --resume " + run_ + "\n");
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <regex>
 #include <utility>
 
@@ -121,10 +120,8 @@ TEST(Stop, MpirunGivesTheRanksTimeWhereAsked) {
 
 /// Whether a process handles SIGTERM.
 bool handles_termination(pid_t process) {
-  const std::string status = contents("/proc/" + std::to_string(process) + "/status");
-  const std::size_t at = status.find("SigCgt:");
-  return at != std::string::npos &&
-         ((std::stoull(status.substr(at + 7), nullptr, 16) >> (SIGTERM - 1)) & 1) != 0;
+  const std::string caught = after_last(contents("/proc/" + std::to_string(process) + "/status"), "SigCgt:");
+  return !caught.empty() && ((std::stoull(caught, nullptr, 16) >> (SIGTERM - 1)) & 1) != 0;
 }
 
 /// mpirun ends the other ranks with SIGTERM, and SIGKILL a second later by default.
@@ -217,8 +214,7 @@ TEST(Stop, AStoppedRunContinuesWithTheSameResult) {
   expect_holds(stopped.err, "resume with: mpirun --oversubscribe --bind-to none -np 2 " LOCKSTEP_PROGRAM
                             " train --resume " +
                                 run_directory + "\n");
-  const std::size_t step_at = stopped.err.find(" at step ") + 9;
-  const std::string end = std::to_string(std::stoull(stopped.err.substr(step_at)) + 10);
+  const std::string end = std::to_string(std::stoull(after_last(stopped.err, " at step ")) + 10);
   const Outcome resumed =
       lockstep(3, words("train --resume {} --run-dir auto --max-steps {}", run_directory, end));
   EXPECT_EQ(resumed.status, 0) << resumed.err;

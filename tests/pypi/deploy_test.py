@@ -45,7 +45,7 @@ mpijob.yaml       | --resume=auto                     | --resumes=auto          
 mpijob.yaml       | --grace                           | --graces                          | lockstep-run has no option --graces
 mpijob.yaml       | apiVersion: kubeflow.org/v2beta1  | apiVersion: kubeflow.org/v2beta2  | v2beta2
 trainjob.yaml     | sshAuthMountPath:                 | sshMountPath:                     | sshMountPath
-trainjob.yaml     | runtimeRef:                       | runtimeRefs:                      | runtimeRefs
+trainjob.yaml     | runtimeRef:                       | runtimeRefs:                      | 'runtimeRef' is a required property
 trainjob.yaml     | numNodes: 2                       | numNodes: two                     | 'two' is not of type
 trainjob.yaml     | terminationGracePeriodSeconds:    | terminationGracePeriod:           | terminationGracePeriod
 trainjob.yaml     | --model=lenet                     | --modell=lenet                    | lockstep train has no option --modell
@@ -83,29 +83,19 @@ def check_core(document):
         raise ValueError(error.message) from error  # its own text is empty
 
 
-def check_custom(value, schema, name):
-    """Checks a value by a trimmed schema; templates in it by the schemas of Kubernetes."""
-    if schema.get("kind") == "PodTemplate":
-        check_core({"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": name}, "template": value})
-        return
-    if schema.get("kind") == "Job":
-        check_core({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, **value})
-        return
-    # The fields are checked one by one below.
-    outer = {key: schema[key] for key in schema if key not in ("properties", "items", "additionalProperties")}
-    jsonschema.validate(value, outer)
-    if isinstance(value, dict):
-        fields, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-        for key, field in value.items():
-            if key in fields:
-                check_custom(field, fields[key], key)
-            elif others is False:
-                raise ValueError(f"unknown field {key} in {name}; fields: {', '.join(fields)}")
-            elif isinstance(others, dict):
-                check_custom(field, others, key)
-    if isinstance(value, list):
-        for item in value:
-            check_custom(item, schema.get("items", {}), name)
+def check_template(_, kind, value, schema):
+    """Templates in custom resources, by the schemas of Kubernetes."""
+    document = {"apiVersion": "v1", "template": value} if kind == "PodTemplate" else {"apiVersion": "batch/v1", **value}
+    check_core({"kind": kind, "metadata": {"name": "template"}, **document})
+    return []
+
+
+CustomResource = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"kind": check_template})
+
+
+def check_custom(document, schema):
+    for error in CustomResource(schema).iter_errors(document):
+        raise ValueError(error.message)  # its own text has the document
 
 
 def find_all(value, key):
@@ -231,7 +221,7 @@ def check_kubernetes(text, options):
         (version,) = [schema["version"] for schema in SCHEMAS if (schema.get("apiVersion"), schema.get("kind")) == key]
         if version not in text:
             raise ValueError(f"the schema is of {version}, which the file does not name")
-        check_custom(document, SCHEMA_OF_KIND[key], document["kind"])
+        check_custom(document, SCHEMA_OF_KIND[key])
         check_names(document)
         check_policies(document)
         check_workers(document)

@@ -59,26 +59,19 @@ inline std::vector<std::uint8_t> encode_png(const std::vector<std::uint8_t>& pix
   return file;
 }
 
-/// Lossless WebP file, or of a `quality` from 1 to 100.
+/// Lossless WebP file, or of a `quality` from 1 to 100. The last of four channels is alpha, which is above 0
+/// in all pixels; such files are lossless.
 inline std::vector<std::uint8_t> encode_webp(const Image& image, float quality = 0.0F) {
   std::vector<std::uint8_t> rgb;
   for (const std::uint8_t value : image.pixels) {
     rgb.insert(rgb.end(), image.channels == 1 ? 3 : 1, value);
   }
   std::uint8_t* bytes = nullptr;
+  const int width = image.width, height = image.height;
   const std::size_t size =
-      quality > 0.0F ? WebPEncodeRGB(rgb.data(), image.width, image.height, 3 * image.width, quality, &bytes)
-                     : WebPEncodeLosslessRGB(rgb.data(), image.width, image.height, 3 * image.width, &bytes);
-  std::vector<std::uint8_t> file(bytes, bytes + size);
-  WebPFree(bytes);
-  return file;
-}
-
-/// Lossless WebP file of pixels with four channels, none of which is fully transparent.
-inline std::vector<std::uint8_t> encode_webp_with_alpha(const std::vector<std::uint8_t>& rgba, int width,
-                                                        int height) {
-  std::uint8_t* bytes = nullptr;
-  const std::size_t size = WebPEncodeLosslessRGBA(rgba.data(), width, height, 4 * width, &bytes);
+      image.channels == 4 ? WebPEncodeLosslessRGBA(rgb.data(), width, height, 4 * width, &bytes)
+      : quality > 0.0F    ? WebPEncodeRGB(rgb.data(), width, height, 3 * width, quality, &bytes)
+                          : WebPEncodeLosslessRGB(rgb.data(), width, height, 3 * width, &bytes);
   std::vector<std::uint8_t> file(bytes, bytes + size);
   WebPFree(bytes);
   return file;

@@ -205,14 +205,6 @@ void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t trai
   write_head(folder, "t10k-labels-idx1-ubyte", test, 8, 1);
 }
 
-std::string own_lines(const std::string& err) {
-  std::string own;
-  for (const std::string& line : lines_of(err)) {
-    if (line.starts_with("lockstep")) own += line + "\n";
-  }
-  return own;
-}
-
 Words record_of(const std::filesystem::path& run) {
   Words events;
   for (const std::string& line : lines_of(contents(run / "metrics.jsonl"))) {

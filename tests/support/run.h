@@ -66,9 +66,6 @@ Outcome lockstep(int ranks, const Words& arguments, const Words& environment = {
 /// --data-dir: runs of a tenth of a second on real data.
 void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t train, std::uint32_t test);
 
-/// Lines of stderr that lockstep or lockstep-run printed, without those of mpirun and of libraries.
-std::string own_lines(const std::string& err);
-
 /// Events in metrics.jsonl of a run directory, without times and without those about checkpoints.
 Words record_of(const std::filesystem::path& run);
 

@@ -124,7 +124,8 @@ class TestFiles : public FileSystem {
   /// Folder and last name of `path`; folder 0 with errno: no such folder.
   Place place_of(const Path& path) const;
   Id entry(const Place& place) const;
-  int create(const Place& place, FileKind kind);
+  Id create(const Place& place, FileKind kind);
+  int remove(const Path& path, FileKind kind);
   FileStatus status_of(Id node) const;
   Handle* handle(int descriptor);
   int open_in_memory(const Path& path, int flags);

@@ -66,6 +66,14 @@ inline int count(const std::string& text, const std::string& part) {
   return found;
 }
 
+/// The rest of the line after the last `mark` in `text`; empty: there is none.
+inline std::string after_last(const std::string& text, const std::string& mark) {
+  const std::size_t at = text.rfind(mark);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + mark.size();
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
 /// The line of `text` that starts with `start`, without it; fails the test when there is none.
 inline std::string line_after(const std::string& text, const std::string& start) {
   for (const std::string& line : lines_of(text)) {
