@@ -243,6 +243,7 @@ std::string TrainingRun::environment_text(Environment environment) const {
 
 void TrainingRun::open_record(Environment environment) {
   const std::vector<std::string> command = environment.command_line;  // environment is moved from below
+
   if (place_.keeps()) {  // before checkpoints are created
     trainer_.check_checkpoint_space(place_.numbered ? place_.folder.path().parent_path()
                                                     : place_.folder.checkpoints());
