@@ -34,7 +34,7 @@ void visit(O& options, Visitor&& field) {
                .scope = Scope::local});
 }
 
-/// Names and texts that describe a run, in order. Names are unique.
+/// (name, text) pairs that describe a run, in order. Names are unique.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 }  // namespace lockstep

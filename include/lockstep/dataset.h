@@ -15,7 +15,7 @@ namespace lockstep {
 class World;
 struct TableEncoding;
 
-/// Format in which a data set gives its samples.
+/// Format in which a data set returns its samples.
 enum class Encoding {
   pixels,      ///< uint8, [channel][row][column] of the data set's shape
   floats,      ///< float32 in the machine's byte order, aligned as floats, one per element of the shape
@@ -33,28 +33,27 @@ class Dataset {
   virtual int classes() const = 0;
   virtual Task task() const { return Task::classification; }
   virtual Encoding encoding() const { return Encoding::pixels; }
-  /// Bytes of sample `id` < size(), in that encoding: a view of the data set's memory, or of `buffer`, which
-  /// only grows. Throws Error(data) for a sample that cannot be read.
+  /// Bytes of sample `id` < size() in the format encoding(): a view of the data set's memory, or of `buffer`,
+  /// which only grows. Throws Error(data) for a sample that cannot be read.
   virtual std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const = 0;
   /// Class of sample `id`, in [0, classes()). For classification only.
   virtual int label(std::uint64_t id) const = 0;
-  /// Targets of sample `id` for other tasks, classes() numbers in the data set's memory: the number to
-  /// predict, in the unit of target_scale(); or for each label 1 if it applies, else 0.
+  /// Targets of sample `id` for the other tasks: classes() numbers in the data set's memory. Regression: the
+  /// number to predict, normalised by target_scale(). Multilabel: for each label, 1 if it applies, else 0.
   virtual std::span<const float> targets(std::uint64_t /*id*/) const { return {}; }
   virtual TargetScale target_scale() const { return {}; }
-  /// Hash of the samples, labels and their order, independent of where files lie: 32 hexadecimal digits. This
-  /// implementation reads all samples; one that cannot be read counts as empty.
+  /// Hash of the samples, labels and their order, independent of where files lie: 32 hexadecimal digits. The
+  /// default implementation reads all samples; an unreadable sample counts as empty.
   virtual std::string fingerprint() const;
   /// Origin of sample `id`, for messages: a file's path, or "sample 17".
   virtual std::string sample_name(std::uint64_t id) const;
-  /// Names of the classes, of the labels, or of the number to predict, in order: classes() names; empty: they
-  /// have none.
+  /// Names of the outputs, in order: the classes, the labels, or the number to predict. classes() names;
+  /// empty if the outputs are unnamed.
   virtual std::vector<std::string> class_names() const { return {}; }
-  /// Lines for the user about what is odd in the files: files that are not samples, columns that number the
-  /// rows.
+  /// Warnings about oddities of the files: files that are not samples, columns that number the rows.
   virtual std::vector<std::string> warnings() const { return {}; }
-  /// Encoding of the columns of a table as elements of a sample, the same for all parts of a data set;
-  /// null: it is not a table. Lives as long as the data set.
+  /// How the columns of a table become elements of a sample; the same for all parts of a data set. Null if
+  /// the data set is not a table. Lives as long as the data set.
   virtual const TableEncoding* table_encoding() const { return nullptr; }
 };
 
@@ -66,7 +65,8 @@ struct DatasetPair {
   std::unique_ptr<Dataset> validation = nullptr;
   /// Owner of the samples of `train` and `validation`; null without a validation fraction.
   std::unique_ptr<Dataset> whole = nullptr;
-  /// Origins of the samples, for messages: a path, or "test fraction 0.2"; empty: not known.
+  /// Origins of the test and validation samples, for messages: a path, or "test fraction 0.2"; empty:
+  /// unknown.
   std::string test_origin = {};
   std::string validation_origin = {};
   /// Whether `test` is the validation part of a data set without a test part.
@@ -80,7 +80,7 @@ struct DatasetOptions {
   int image_size = 224;
   int channels = 3;
   Task task = Task::classification;
-  std::string labels = {};  ///< table of images, or folder of one for each part
+  std::string labels = {};  ///< table of the images, or folder with a table for each part
   std::string label_column = {};
   Names drop_columns = {};
   double test_fraction = 0.0;
@@ -92,7 +92,7 @@ struct DatasetOptions {
   bool operator==(const DatasetOptions&) const = default;
 };
 
-/// Names that open_dataset knows.
+/// Data set names that open_dataset accepts.
 std::vector<std::string> dataset_names();
 
 template <OptionsOf<DatasetOptions> O, class Visitor>
@@ -161,10 +161,9 @@ void visit(O& options, Visitor&& field) {
                   .needs = {{"dataset", {"synthetic"}}}});
 }
 
-/// Opens the data set. Ranks of one host share one copy of the samples of fashion-mnist, mnist, cifar10 and
-/// cifar100 in memory (on hosts that do not allow sharing, each rank has its own); of a table (csv), each
-/// rank has its own. Collective. Throws on all ranks: Error(usage) for impossible options, Error(data) for
-/// missing or bad files.
+/// Opens the data set. Ranks of one host share one copy of fashion-mnist, mnist, cifar10 and cifar100 in
+/// memory, if the host allows sharing; otherwise, and for tables (csv), each rank has a copy. Collective.
+/// Throws on all ranks: Error(usage) for impossible options, Error(data) for missing or bad files.
 DatasetPair open_dataset(const World& world, const DatasetOptions& options = {});
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@ namespace lockstep {
 /// Kind of a failure. The value is the program's exit status.
 enum class Category {
   usage = 2,      ///< wrong option, value or combination of values
-  data = 3,       ///< a file that is missing, truncated or holds something impossible
+  data = 3,       ///< a file that is missing, truncated or has impossible contents
   resource = 4,   ///< a device, memory, disk or library that is missing or fails
   peer = 5,       ///< another rank failed
   internal = 70,  ///< a defect of lockstep itself
@@ -20,13 +20,13 @@ enum class Category {
 /// option, value) and what to do; `run_program` adds the rank and the host.
 class Error : public std::exception {
  public:
-  /// `field`: name of the wrong option as in its description, e.g. "weight-decay"; empty: none.
+  /// `field`: name of the wrong option as in its Field, e.g. "weight-decay"; empty: none.
   Error(Category category, std::string message, std::string field = {})
       : category_(category), message_(std::move(message)), field_(std::move(field)) {
     if (!field_.empty()) locate(field_);
   }
 
-  /// "weight-decay: '-1' is out of range: at least 0, finite"
+  /// The message with its location: "weight-decay: '-1' is out of range: at least 0, finite".
   const char* what() const noexcept override {
     return located_.empty() ? message_.c_str() : located_.c_str();
   }
@@ -35,7 +35,7 @@ class Error : public std::exception {
   const std::string& field() const { return field_; }
   const std::string& message() const { return message_; }  ///< without the field
 
-  /// Replaces the field in what() by `place`, the origin of its value: "--lr", "run.cfg:3".
+  /// Replaces the field in what() with `place`, where the value was set: "--lr", "run.cfg:3".
   void locate(const std::string& place) { located_ = place + ": " + message_; }
 
  private:

@@ -11,7 +11,7 @@ namespace lockstep {
 
 /// The device of a rank.
 enum class DeviceKind : std::uint32_t {
-  automatic,  ///< CUDA if every rank with this value can have a GPU of its own, else the CPU
+  automatic,  ///< CUDA if every rank with this value can have its own GPU, else the CPU
   cpu,
   cuda,
 };
@@ -19,10 +19,10 @@ inline Names choices_of(DeviceKind) { return {"auto", "cpu", "cuda"}; }
 
 /// Instruction set of CPU ranks. Does not affect the result.
 enum class SimdLevel {
-  automatic,  ///< the best one that the processor has
+  automatic,  ///< the best level that the processor supports
   avx2,
   avx512,
-  amx,  ///< AVX-512, and AMX for products of bf16
+  amx,  ///< AVX-512, and AMX for bf16 products
   neon,
 };
 inline Names choices_of(SimdLevel) { return {"auto", "avx2", "avx512", "amx", "neon"}; }
@@ -30,14 +30,14 @@ inline Names choices_of(SimdLevel) { return {"auto", "avx2", "avx512", "amx", "n
 /// Rule by which CPU executors and ranks share the micro-batches of a training step. Does not affect the
 /// result.
 enum class ShareRule {
-  measured,  ///< begins with equal shares; threads and ranks that are slower for a while get fewer
+  measured,  ///< starts with equal shares; threads and ranks that are slow for a while get smaller ones
   equal,
-  changing,  ///< for tests: other shares every few steps
+  changing,  ///< for tests: shares change every few steps
 };
 inline Names choices_of(ShareRule) { return {"measured", "equal", "changing"}; }
 
 /// Data type of stored activations, and of the products of convolutions and linear layers. Parameters, sums
-/// of gradients and statistics are floats with each of them.
+/// of gradients and statistics are always floats.
 enum class DataType {
   fp32,
   tf32,  ///< CUDA: floats, rounded to 10 bits of mantissa for multiplication
@@ -76,7 +76,7 @@ struct ExecutionOptions {
   bool operator==(const ExecutionOptions&) const = default;
 };
 
-/// Options that only GPUs have, as a part of visit.
+/// Visits the options that only GPUs have; a part of visit.
 template <class Visitor>
 void visit_gpu_options(auto& cuda_graph, auto& streams, auto& steps_at_once, auto& plan_cache,
                        Visitor&& field) {
@@ -84,7 +84,7 @@ void visit_gpu_options(auto& cuda_graph, auto& streams, auto& steps_at_once, aut
         {.name = "cuda-graph",
          .help =
              "submit each step to the GPU as one graph; off is for debugging and does not affect the result",
-         .scope = Scope::protocol,  // NCCL: all ranks capture a collective, or none
+         .scope = Scope::protocol,  // NCCL: either all ranks capture a collective, or none
          .choices =
              [] {
                return Names{"on", "off"};
@@ -115,7 +115,7 @@ template <OptionsOf<ExecutionOptions> O, class Visitor>
 void visit(O& options, Visitor&& field) {
   auto& [device, dtype, threads, simd, recompute_activations, cuda_graph, streams, steps_at_once, plan_cache,
          transport, rank_weights, shares, watchdog, hang_limit] = options;
-  // Ranks with different shares of the work may have different devices.
+  // With rank weights, ranks may have different devices.
   const bool mixed = !rank_weights.empty();
   field(device,
         {.name = "device",

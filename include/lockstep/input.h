@@ -9,8 +9,8 @@ namespace lockstep {
 
 /// Augmentations of training images, named as in PyTorch and timm; `visit` describes them. All are off by
 /// default. Data sets of numbers allow mixup only. Each random number is a function of (seed, purpose, epoch,
-/// sample), and the share of mixup one of (seed, purpose, epoch, number of the micro-batch): the same on any
-/// number of ranks.
+/// sample), except for mixup's share, a function of (seed, purpose, epoch, number of the micro-batch): the
+/// same on any number of ranks.
 struct AugmentOptions {
   bool random_resized_crop = false;
   Interval scale = {0.08, 1.0};

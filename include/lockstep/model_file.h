@@ -27,16 +27,17 @@ class ModelFile {
   /// Reads `file`. Throws Error(data) with file, offset or tensor, and reason.
   static ModelFile read(const std::filesystem::path& file);
 
-  /// Takes over `bytes`, a whole file; `origin` names them in errors, which are those of read().
+  /// Parses `bytes`, the contents of a whole file, and takes ownership of them. `origin` names the file in
+  /// errors. Throws as read() does.
   static ModelFile parse(std::vector<std::byte> bytes, const std::string& origin);
 
   const std::vector<TensorInfo>& tensors() const { return tensors_; }  ///< in order of their data
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::string& origin() const { return origin_; }
-  /// Values of the tensor `name`, of which holds_floats is true, valid as long as this file. Throws
-  /// Error(data) when it is missing or has another type or shape.
+  /// Values of the tensor `name`, whose type must satisfy holds_floats; valid as long as this object. Throws
+  /// Error(data) if the tensor is missing or has another type or shape.
   std::span<const float> floats(const std::string& name, std::span<const std::int64_t> shape) const;
-  /// Bytes of one of tensors(), valid as long as this file.
+  /// Bytes of `tensor`, one of tensors(); valid as long as this object.
   std::span<const std::byte> bytes(const TensorInfo& tensor) const;
 
  private:
@@ -62,21 +63,22 @@ struct NamedTensor {
   }
 };
 
-/// Entry of the metadata that has the metadata_digest of the others.
+/// Name of the metadata entry that holds the metadata_digest of the other entries.
 inline constexpr const char* metadata_digest_name = "metadata_digest";
 
 /// Digest of all entries but metadata_digest_name: "xxh3:" and the XXH3-128 of their names and texts, each
 /// followed by a zero byte, in the order of the names' bytes.
 std::string metadata_digest(const std::map<std::string, std::string>& metadata);
 
-/// Writes the tensors in this order to a new file beside `file`, syncs it and renames it: readers see the old
-/// file or the new one. Adds metadata_digest_name to metadata that are not empty. Throws Error(resource) with
-/// the system's reason (no space, not writable), and Error(usage) for metadata or names that are not UTF-8,
-/// a reserved or repeated name, and a shape that does not fit the values.
+/// Writes the tensors, in this order, to a new file next to `file`, syncs it and renames it to `file`:
+/// readers see either the old file or the new one. Adds the entry metadata_digest_name unless `metadata` is
+/// empty. Throws Error(resource) with the system's reason (no space, not writable), and Error(usage) for
+/// metadata or names that are not UTF-8, a reserved or repeated name, and a shape that does not fit the
+/// values.
 void write_model_file(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata);
 
-/// Throws those errors of write_model_file that can be found before writing. Leaves no file behind.
+/// Throws the errors of write_model_file that can be detected before writing. Leaves no file behind.
 void check_model_file_writable(const std::filesystem::path& file);
 
 }  // namespace lockstep

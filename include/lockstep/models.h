@@ -16,13 +16,13 @@ std::unique_ptr<Network> make_model(const std::string& name, Shape input, int cl
 /// Throws the error of make_model for an unknown name.
 void check_model_name(const std::string& name);
 std::vector<std::string> model_names();
-/// Whether `name` is that of a network file.
+/// Whether `name` names a network file.
 bool names_network_file(const std::string& name);
 
-/// Text of a network file from which make_model builds a network with the same layers, parameters and first
-/// values, for any number of classes if a linear layer gives the logits. Throws Error(usage) for a network
-/// that a file cannot describe: no output, a layer that nothing reads, a layer called "input", or the name of
-/// a parameter that is not printable or longer than 100 bytes.
+/// Text of a network file from which make_model builds a network with the same layers, parameters and initial
+/// values, for any number of classes if a linear layer computes the logits. Throws Error(usage) for a network
+/// that a file cannot describe: one without an output, with a layer that nothing reads or that is called
+/// "input", or with a parameter whose name is not printable or longer than 100 bytes.
 std::string network_json(const Network& network);
 
 }  // namespace lockstep

@@ -20,7 +20,7 @@ struct Initializer {
   static Initializer standard() { return {}; }
   static Initializer zeros() { return {Kind::zeros, 0.0}; }
   static Initializer ones() { return {Kind::ones, 0.0}; }
-  /// Biases of the layer are zeros.
+  /// `deviation`: standard deviation. Biases of the layer are zeros.
   static Initializer normal(double deviation) { return {Kind::normal, deviation}; }
   static Initializer uniform(double half_width) { return {Kind::uniform, half_width}; }
   /// normal(sqrt(2 / fan out)) (He et al., 2015), as in torchvision's networks. Biases are zeros.
@@ -32,18 +32,18 @@ struct Parameter {
   std::string name;                 ///< e.g. "conv1.weight"
   std::vector<std::int64_t> shape;  ///< e.g. {20, 1, 3, 3}: output, input, rows, columns
   Initializer initializer;
-  /// Share by which each step moves a running statistic towards the mean, over the samples of the step, of
-  /// the values observed in their micro-batches. The statistic's "gradient" is the sum over micro-batches of
-  /// samples * observed value. 0: the parameter is trained.
+  /// For a running statistic: share by which each step moves it towards the observed mean. That is the mean
+  /// over the step's samples of the values observed in their micro-batches. The statistic's "gradient" is the
+  /// sum over micro-batches of samples * observed value. 0: the parameter is trained.
   double statistic_momentum = 0.0;
 
   std::size_t size() const;
   bool trained() const { return statistic_momentum == 0.0; }
 };
 
-// One struct per operation holds its options, named as in PyTorch. `name` is the prefix of its parameters'
-// names and unique among layers with parameters; empty: layers are numbered by kind, conv1, conv2, ..., fc1,
-// fc2, ...
+// One struct per operation holds the operation's options, named as in PyTorch. `name` is the prefix of the
+// parameters' names, and unique among layers with parameters; empty: layers are numbered by kind, conv1,
+// conv2, ..., fc1, fc2, ...
 struct Input {};
 struct Conv2d {
   int channels = 0;  ///< output channels
@@ -51,7 +51,7 @@ struct Conv2d {
   int stride = 1;
   int padding = 0;
   int dilation = 1;
-  int groups = 1;  ///< divides input and output channels; equal to both: depthwise
+  int groups = 1;  ///< must divide input and output channels; equal to both: depthwise
   bool bias = true;
   Initializer weight{};
   std::string name{};
@@ -63,7 +63,8 @@ struct Linear {
   std::string name{};
 };
 /// Normalises each channel: in training by mean and variance over the samples and pixels of the micro-batch,
-/// in evaluation by running statistics, whose variance has the factor n / (n - 1), or 1 for n = 1.
+/// in evaluation by running statistics. The running variance is unbiased: n observed values contribute their
+/// variance times n / (n - 1), or 1 for n = 1.
 struct BatchNorm2d {
   double eps = 1e-5;
   double momentum = 0.1;
@@ -73,7 +74,7 @@ struct BatchNorm2d {
 /// Normalises each group of channels of an image by its mean and variance: the same in training and
 /// evaluation, without running statistics, independent of the micro-batch's size.
 struct GroupNorm {
-  /// Divides the channels. 1: layer normalization; equal to the channels: instance normalization.
+  /// Must divide the channels. 1: layer normalization; equal to the channels: instance normalization.
   int groups = 0;
   double eps = 1e-5;
   Initializer weight = Initializer::ones();
@@ -108,8 +109,8 @@ struct Flatten {};
 struct Add {};
 /// Concatenates the channels of its inputs.
 struct Concat {};
-/// In training, zeroes an element with probability p, else divides it by 1 - p; a function of (seed, epoch,
-/// sample, element) only.
+/// In training, zeroes each element with probability p and divides the others by 1 - p; which elements are
+/// zeroed depends on (seed, epoch, sample, element) only.
 struct Dropout {
   double p = 0.5;
 };
@@ -119,8 +120,8 @@ using Operation = std::variant<Input, Conv2d, Linear, BatchNorm2d, GroupNorm, Ac
 
 class Network;
 
-/// Output of a layer of a network under construction. A small handle, valid as long as its network; copies
-/// are cheap, and several layers may use it.
+/// Output of a layer of a network under construction. A small handle, valid as long as its network; cheap to
+/// copy. Several layers may use the same value.
 class Value {
  public:
   const Shape& shape() const;
@@ -135,8 +136,8 @@ class Value {
 };
 
 /// Layers in the order of construction, with their inputs and parameters. Shapes are checked when a layer is
-/// added; a mismatch throws Error(usage) naming the layer. Must not change while a Trainer or Replica of it
-/// lives.
+/// added; a mismatch throws Error(usage) naming the layer. Must not change while a Trainer or Replica uses
+/// it.
 class Network {
  public:
   struct Layer {
@@ -144,11 +145,11 @@ class Network {
     std::string name;
     std::vector<int> inputs;      ///< ids of layers
     Shape shape;                  ///< shape of the output
-    std::vector<int> parameters;  ///< indices
+    std::vector<int> parameters;  ///< indices in Network::parameters()
   };
 
   explicit Network(Shape input);
-  Network(Network&&) = delete;  // values point to it
+  Network(Network&&) = delete;  // values point to the network
 
   Value input();
   /// Sets the logits, one channel per class. Must be called once before the network is used.
@@ -161,7 +162,7 @@ class Network {
   int classes() const;
 
   /// Adds a layer; the functions below are the usual way to call it. `name`, unless empty, replaces the name
-  /// in the options; errors and tables call a layer without parameters by it.
+  /// in the options; for a layer without parameters, it appears in errors and tables only.
   Value add(Operation operation, const std::vector<Value>& inputs, const std::string& name = {});
 
  private:

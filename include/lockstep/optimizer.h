@@ -13,17 +13,17 @@ namespace lockstep {
 struct OptimizerOptions;
 struct OptimizerRule;
 
-/// An update rule with its options. Elements are updated independently: the result does not depend on the
-/// parts of the arenas, or their order, for which ranks call it. Safe from any thread. Denormals become zero,
-/// as in training, only if the calling thread flushes them, as one does that has constructed a Replica.
+/// An update rule with its options. Elements are updated independently: the result does not depend on how
+/// arenas are divided between calls, or on the order of the calls. Safe from any thread. Denormals become
+/// zero, as in training, only if the calling thread flushes them; constructing a Replica makes it do so.
 class Optimizer {
  public:
   struct Step {
     float gradient_scale = 1.0F;  ///< 1 / samples of the global batch: gradients are passed as sums
     float learning_rate = 0.0F;
     std::uint64_t number = 1;  ///< number of the step, from 1 over the whole run
-    bool weight_decay = true;  ///< whether these elements decay
-    float trust_ratio = 1.0F;  ///< layer-wise rules: trust ratio of the elements' parameter
+    bool weight_decay = true;  ///< whether weight decay applies to these elements
+    float trust_ratio = 1.0F;  ///< layer-wise rules: trust ratio of the parameter that has these elements
   };
 
   /// Throws Error(usage) for an unknown name or impossible options.
@@ -32,22 +32,22 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Names of its per-element states, e.g. {"momentum"}; each is an arena with the parameters' layout, which
-  /// starts as zeros.
+  /// Names of the per-element states, e.g. {"momentum"}. Each state is an arena with the parameters' layout,
+  /// initially zero.
   std::vector<std::string> states() const;
   /// Updates `parameters` in place. `states`: one for each name of states(), in this order. Parameters,
-  /// gradients and each state have the same length; otherwise throws Error(usage), as `prepare` does.
+  /// gradients and each state must have the same length, else `update` and `prepare` throw Error(usage).
   void update(std::span<float> parameters, std::span<const float> gradients,
               std::span<const std::span<float>> states, const Step& step) const;
 
   /// Whether the step also depends on norms of whole parameters. If so, call `prepare` on all elements of a
   /// parameter, then `trust_ratio`, then `update` with the gradients that `prepare` wrote.
   bool layerwise() const;
-  /// Turns the sums of gradients into the vector from which the trust ratio and `update` are computed. Other
-  /// rules: no effect.
+  /// Turns the sums of gradients into the vector from which the trust ratio and `update` are computed. No
+  /// effect for other rules.
   void prepare(std::span<const float> parameters, std::span<float> gradients,
                std::span<const std::span<float>> states, const Step& step) const;
-  /// Trust ratio from the Euclidean norms of a parameter and of its prepared gradient. Other rules: 1.
+  /// Trust ratio from the Euclidean norms of a parameter and of its prepared gradient; 1 for other rules.
   float trust_ratio(double parameter_norm, double gradient_norm, const Step& step) const;
 
   /// Arithmetic of the rule, for kernels (src/optim/rules/rules.h).
@@ -57,7 +57,7 @@ class Optimizer {
   std::unique_ptr<const OptimizerRule> rule_;
 };
 
-/// Choice of an update rule and its options, which `visit` describes.
+/// Choice and options of an update rule; `visit` describes them.
 struct OptimizerOptions {
   std::string name = "sgd";
   double momentum = 0.0;

@@ -12,7 +12,7 @@ struct Duration {
 };
 
 /// Distance between events of a run: a number of steps, written "500", or a length of time, written "5m".
-/// At most one of them is set; neither: there are no such events.
+/// At most one of the two is set; if neither is, there are no such events.
 struct Period {
   std::uint64_t steps = 0;
   Duration time = {};

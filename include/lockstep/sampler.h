@@ -33,11 +33,11 @@ class VisitSum {
   /// Adds the hash of `contents`, with `id` as its seed.
   void add(std::uint64_t id, std::span<const std::uint8_t> contents);
   void add(const VisitSum& other);
-  /// Sum of the visits in this sum that are not in `earlier`, which is a part of it.
+  /// Sum of the visits in this sum that are not in `earlier`; this sum must include all visits in `earlier`.
   VisitSum since(const VisitSum& earlier) const;
   std::array<std::uint64_t, 2> words() const { return words_; }  ///< low, high
   static VisitSum from_words(std::array<std::uint64_t, 2> words);
-  /// Sum after each of the ids [0, size) was visited once.
+  /// Sum after one visit of each id in [0, size).
   static VisitSum expected(std::uint64_t size);
   bool operator==(const VisitSum&) const = default;
 

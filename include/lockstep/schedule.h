@@ -65,7 +65,7 @@ class LearningRate {
   /// `base`: the largest rate of the run. Throws Error(usage) for an unknown name or impossible values.
   LearningRate(const ScheduleOptions& options, double base, std::uint64_t steps_per_epoch, int epochs);
 
-  /// Rate of step `step`, counted from 1. Steps after the last one have its rate.
+  /// Rate of step `step`, counted from 1. Steps after the last one have the last one's rate.
   float at(std::uint64_t step) const;
 
  private:

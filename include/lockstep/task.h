@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-/// Kind of prediction that a network is trained for. It decides the targets of samples, the loss and the
+/// Kind of prediction that a network is trained for. Determines the targets of samples, the loss and the
 /// metrics.
 enum class Task {
   classification,  ///< one class per sample: softmax and cross-entropy
@@ -13,7 +13,7 @@ enum class Task {
 };
 inline Names choices_of(Task) { return {"classification", "regression", "multilabel"}; }
 
-/// Unit of the numbers to predict: a network is trained for, and returns, (number - mean) / deviation.
+/// Unit of the numbers to predict: a network is trained on, and returns, (number - mean) / deviation.
 struct TargetScale {
   double mean = 0.0;
   double deviation = 1.0;

@@ -25,11 +25,11 @@ inline Names choices_of(Reduce) { return {"canonical", "ring"}; }
 enum class BatchScaling { linear, square_root };
 inline Names choices_of(BatchScaling) { return {"linear", "sqrt"}; }
 
-/// Handling of a step whose loss, or the norm of whose gradient, is not finite. It never changes parameters.
+/// What a run does when a step's loss or gradient norm is not finite. That step never changes parameters.
 enum class OnNan {
   stop,      ///< ends the run with an error
   skip,      ///< continues with the next step
-  rollback,  ///< returns to a checkpoint, and skips the batches from there to this step
+  rollback,  ///< rolls back to a checkpoint, and skips the batches from there to this step
 };
 inline Names choices_of(OnNan) { return {"stop", "skip", "rollback"}; }
 
@@ -56,7 +56,7 @@ void visit(O& options, Visitor&& field) {
          .zero = "auto"});
 }
 
-/// Options of a training run, which `visit` describes.
+/// Options of a training run; `visit` describes them.
 struct TrainerOptions {
   int epochs = 10;  ///< by_data<int>: epochs_for
   std::uint64_t max_steps = 0;
@@ -177,8 +177,8 @@ void visit(O& options, Visitor&& field) {
 /// Learning rate scaled from its base batch size to the batch size, and rounded to float as in steps.
 float largest_learning_rate(const TrainerOptions& options);
 
-/// Options of the optimizer as steps use them: unless OnNan::stop, steps need the norm of the gradient, so
-/// clip_grad is set.
+/// Optimizer options as steps use them: unless OnNan::stop, steps need the gradient norm, so clip_grad is
+/// set.
 OptimizerOptions update_rule(const TrainerOptions& options);
 
 /// Value of `batch-size = auto` for a number of training samples: the largest power of two from 32 to 256
@@ -188,22 +188,21 @@ int batch_size_for(std::uint64_t samples);
 /// Value of `epochs = auto`: as many as make 1,000 steps, but at least 30 and at most 60.
 int epochs_for(std::uint64_t steps_per_epoch);
 
-/// The options with numbers in place of the values that follow from the training samples (by_data). They are
-/// functions of the samples and of the other options: the same on any number of ranks. Collective; options
-/// are equal on all ranks. Throws on all ranks Error(usage) for impossible values, as check_fields does, and
-/// if mean or deviation of samples of numbers would have to be measured, Error(data) if no image that is
-/// measured can be read.
+/// The options with each by_data replaced by a value computed from the training samples and the other
+/// options: the same on any number of ranks. Collective; options must be equal on all ranks. Throws on all
+/// ranks: Error(usage) for impossible values, as check_fields does, and if mean or deviation would have to be
+/// measured on samples of numbers; Error(data) if none of the images to be measured can be read.
 TrainerOptions resolved_by_data(const World& world, TrainerOptions options, const Dataset& train);
 
-/// Value of `micro_batches = 0`, which divides the batch, on `device`: cpu, or cuda if all ranks use it.
-/// docs/same-bits.md has the rule.
+/// Number of micro-batches for `micro_batches = 0` on `device`: cpu, or cuda if all ranks use it. Divides the
+/// batch size; docs/same-bits.md has the rule.
 int default_micro_batches(int batch_size, DeviceKind device = DeviceKind::cpu);
 
 /// Number of micro-batches of a batch on `device`, cpu or cuda. Throws Error(usage) if it does not divide the
 /// batch size, naming the nearest number that does.
 int micro_batches_of(const BatchOptions& batch, DeviceKind device);
 
-/// Share of vector lanes, in (0, 1], that a CPU uses for micro-batches of `samples`: it computes 16 samples
+/// Share of a CPU's vector lanes, in (0, 1], that micro-batches of `samples` use: kernels compute 16 samples
 /// at a time.
 double used_lanes(int samples);
 

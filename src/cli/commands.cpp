@@ -53,8 +53,9 @@ int print_help(const std::string& text) {
 
 namespace {
 
-/// Resets weights for another number of ranks, with a warning, unless a user gives them at the first start:
-/// runs continue on any number. A restart has the command line of the first start.
+/// Resets --rank-weights, with a warning, if there are not as many weights as ranks: a run may resume on
+/// another number of ranks, and a restart has the command line of the first start. At the first start, only
+/// weights from a configuration file are reset.
 void drop_other_weights(const World& world, OptionSet& set) {
   const std::string name = "rank-weights";
   const std::string text = set.value_of(name);

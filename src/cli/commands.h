@@ -13,25 +13,25 @@
 
 namespace lockstep {
 
-/// One subcommand. Help, completion and manual pages follow from the list of all.
+/// A subcommand. Help, completion and manual pages are generated from the list of all subcommands.
 struct Command {
-  const char* name;     ///< a word, or two: "data pack"
-  const char* summary;  ///< a line, in lower case
-  /// Gets argv[0] = the last word of its name and returns the exit status; may throw Error.
+  const char* name;     ///< one word, or two: "data pack"
+  const char* summary;  ///< one line, in lower case
+  /// Runs the command. argv[0] is the last word of its name. Returns the exit status; may throw Error.
   int (*run)(int argc, char** argv);
   CommandHelp (*describe)();
-  /// Whether each process runs it by itself, as it needs no other ranks: the tasks of a job may run
-  /// different commands. lockstep-run starts a single process for it.
+  /// Whether each process runs the command independently of other ranks: the tasks of a job may run different
+  /// commands. lockstep-run starts a single process for such a command.
   bool is_alone = false;
 };
 
 /// All subcommands, in the order of --help.
 const std::vector<Command>& commands();
 
-/// The command that the words begin with, "data pack" before "data"; null: none.
+/// The command that `words` begin with, "data pack" rather than "data"; null: none.
 const Command* find_command(std::span<char* const> words);
 
-/// One constant for each, defined beside the function that runs it.
+/// One constant per command, defined next to the function that runs the command.
 extern const Command train_command, eval_command, predict_command, bench_command, doctor_command,
     inspect_command, data_command, data_pack_command, recipes_command, report_command, diff_command,
     export_command, import_command, completion_command, man_command;
@@ -40,24 +40,25 @@ extern const Command train_command, eval_command, predict_command, bench_command
 /// the environment.
 std::vector<std::string> train_option_names();
 
-/// Whether some command has an option of this name. The others ignore its variable in the environment.
+/// Whether any command has an option of this name. Commands without the option ignore its environment
+/// variable.
 bool is_option(const std::string& name);
 
-/// Implements Command::describe by the function that adds `Options` to an OptionSet.
+/// Implements Command::describe with `set_of`, which adds `Options` to an OptionSet.
 template <class Options, OptionSet (*set_of)(Options&)>
 CommandHelp describe() {
   Options options;
   return set_of(options).describe();
 }
 
-/// Runs a command on all ranks: prints --help if it is asked for; otherwise reads the options of `set`,
+/// Runs a command on all ranks: prints the help if --help is given; otherwise reads the options of `set`,
 /// compares them between ranks and calls `body`. Returns the exit status.
 int run_on_ranks(OptionSet& set, int argc, char** argv, const std::function<int(World&)>& body);
 
 /// Prints `text`. Returns exit status 0.
 int print_help(const std::string& text);
 
-/// A command that all ranks run: `body` gets the values of the options, and returns the exit status.
+/// A command that all ranks run. `body` receives the option values and returns the exit status.
 template <class Options, OptionSet (*set_of)(Options&), int (*body)(World&, const Options&)>
 constexpr Command command_of_ranks(const char* name, const char* summary) {
   const auto run = [](int argc, char** argv) {
@@ -70,7 +71,7 @@ constexpr Command command_of_ranks(const char* name, const char* summary) {
   return {name, summary, run, describe<Options, set_of>};
 }
 
-/// A command that each process runs by itself: `body` gets the values of the options, and returns the exit
+/// A command that each process runs independently. `body` receives the option values and returns the exit
 /// status.
 template <class Options, OptionSet (*set_of)(Options&), int (*body)(const Options&)>
 constexpr Command command_of_one_process(const char* name, const char* summary) {
@@ -86,8 +87,8 @@ constexpr Command command_of_one_process(const char* name, const char* summary) 
       .name = name, .summary = summary, .run = run, .describe = describe<Options, set_of>, .is_alone = true};
 }
 
-/// Whether this process prints for all ranks: rank 0, according to the environment of the launcher, as MPI
-/// may not run yet.
+/// Whether this process prints for all ranks: it is rank 0 according to the launcher's environment variables,
+/// as MPI may not be running yet.
 bool is_first_process();
 
 }  // namespace lockstep

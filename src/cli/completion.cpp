@@ -30,8 +30,8 @@ OptionSet option_set(CompletionOptions& options) {
 /// Options of `lockstep` without a command.
 constexpr const char* program_options = "--help --version --gpus";
 
-/// Words that can follow a command: those that its first argument can be, and the second words of commands
-/// that begin with its name. Empty: any.
+/// Words that can follow a command: the choices of its first argument, and the second words of commands that
+/// begin with its name. Empty: any word.
 Names next_words(const Command& command, const CommandHelp& help) {
   Names words = help.arguments.empty() ? Names() : help.arguments.front().choices;
   for (const Command& other : commands()) {
@@ -51,7 +51,7 @@ Names first_words() {
   return words;
 }
 
-/// Commands of two words, as patterns of a shell: "'data pack'".
+/// Two-word commands as shell patterns: "'data pack'".
 Names pairs() {
   Names names;
   for (const Command& command : commands()) {
@@ -60,7 +60,7 @@ Names pairs() {
   return names;
 }
 
-/// Part of the script of bash that sets `candidates` for the words after a command.
+/// Part of the bash script that sets `candidates` for the words after a command.
 std::string bash_case(const Command& command) {
   const CommandHelp help = command.describe();
   std::string text = fmt::format("    '{}')\n      case $previous in\n", command.name);
@@ -83,7 +83,7 @@ std::string bash_case(const Command& command) {
                             fmt::join(flags, " "));
 }
 
-/// `text` for the brackets of _arguments in single quotes.
+/// Escapes `text` for the brackets of zsh's _arguments, in single quotes.
 std::string zsh_text(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -125,8 +125,8 @@ std::string zsh_case(const Command& command) {
   return text + " ;;\n";
 }
 
-/// Script for bash that completes commands, options and values of `lockstep`, and of `lockstep-run` after
-/// its own options.
+/// Bash script that completes commands, options and values of `lockstep` and, after the launcher's options,
+/// of `lockstep-run`.
 std::string bash_completion() {
   std::string text = fmt::format(
       R"sh(# Completes lockstep and lockstep-run in bash. Written by: lockstep completion bash
@@ -155,7 +155,7 @@ complete -o default -F _lockstep lockstep lockstep-run
 )sh";
 }
 
-/// The same for zsh, with an explanation beside each option.
+/// The same script for zsh, with an explanation of each option.
 std::string zsh_completion() {
   std::string described;
   for (const Command& command : commands()) {

@@ -47,7 +47,7 @@ struct ComparedRun {
   std::string name;
   std::size_t steps = 0;
   std::size_t epochs = 0;
-  std::optional<std::string> digest;  ///< at the end; none: no end is recorded
+  std::optional<std::string> digest;  ///< digest at the end; none: no end is recorded
 };
 LOCKSTEP_MEMBERS(ComparedRun, name, steps, epochs, digest)
 
@@ -55,7 +55,7 @@ struct DiffResults {
   ComparedRun a;
   ComparedRun b;
   RunComparison comparison;
-  std::vector<std::string> missing = {};  ///< files with options or facts of the environment
+  std::vector<std::string> missing = {};  ///< files that are missing: options or environment of a run
 };
 
 template <OptionsOf<DiffResults> O, class Visitor>
@@ -97,7 +97,7 @@ DiffResults compare(const RunRecord& a, const RunRecord& b) {
   return results;
 }
 
-/// Leaves out the facts of a file that `run` lacks: all facts of the other run would count as differences.
+/// Drops the comparison of files that `run` lacks: all facts of the other run would count as differences.
 void leave_out_missing(const RunFolder& run, DiffResults& results) {
   const auto check = [&](const std::filesystem::path& file, std::vector<Difference>& differences) {
     if (file_kind(file) != FileKind::missing) return;
@@ -115,7 +115,7 @@ std::string text_of(const char* letter, const ComparedRun& run) {
                                 : std::string("no end recorded"));
 }
 
-/// Last line. Equal results prove little of runs whose ends were not both recorded.
+/// Last line of the text. Equal results prove little unless both runs' ends were recorded.
 std::string conclusion(const DiffResults& results) {
   if (!results.comparison.results.empty()) return "the results differ\n";
   const bool a = results.a.digest.has_value(), b = results.b.digest.has_value();

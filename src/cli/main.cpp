@@ -44,14 +44,15 @@ int explain(std::span<char* const> words) {
   return run_command(all);
 }
 
-/// Without a command: on a terminal, the likeliest next steps.
+/// Handles a call without a command: prints the likeliest next steps on a terminal, else the help.
 int greet() {
   print_help(isatty(STDOUT_FILENO) != 0 ? greeting() : program_help());
   return static_cast<int>(Category::usage);
 }
 
-/// Whether this process prints an error that comes before MPI starts. One process prints for those that a
-/// launcher has started together. Without a launcher, the number of a rank is left over in the environment.
+/// Whether this process prints errors that occur before MPI starts. Only the first process of a launcher
+/// prints, unless each runs a command independently. Without a launcher, a rank number in the environment is
+/// a leftover.
 bool prints_errors(std::span<char* const> words) {
   const Command* const command = find_command(words);
   return is_first_process() || !is_below_launcher() || (command != nullptr && command->is_alone);
@@ -82,7 +83,7 @@ int main(int argc, char** argv) {
   const std::span<char* const> all(argv, static_cast<std::size_t>(argc));
   const auto words = all.subspan(std::min<std::size_t>(all.size(), 1));
   lockstep::open_standard_streams();
-  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files fails a write, like a full disk
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit then fails a write, as a full disk does
   try {
     const int status = lockstep::dispatch(words);
     if (status == 0) lockstep::flush_output();

@@ -34,7 +34,7 @@ void visit(O& options, Visitor&& field) {
 
 constexpr const char* program_page = "lockstep";
 
-/// Name of a command as `lockstep man` takes it: "data-pack".
+/// Name of a command as `lockstep man` accepts it: "data-pack".
 std::string page_word(const Command& command) {
   std::string word = command.name;
   std::ranges::replace(word, ' ', '-');
@@ -65,8 +65,8 @@ OptionSet option_set(ManualOptions& options) {
   return set;
 }
 
-/// Text in which man sees no command: backslashes, dashes that are to be copied, and points and apostrophes
-/// at the start of a line have another meaning there.
+/// Escapes `text` for man, where backslashes, dashes, and dots and apostrophes at the start of a line are
+/// special. Escaped dashes stay dashes when they are copied.
 std::string plain(std::string_view text) {
   std::string result;
   bool starts = true;
@@ -89,7 +89,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// A section with lines as they are. A first line such as "Examples:" becomes its heading.
+/// A section whose lines are not wrapped. A first line such as "Examples:" becomes its heading.
 std::string section_of_lines(std::string_view text) {
   if (text.empty()) return "";
   std::string heading = "NOTES";
@@ -102,7 +102,7 @@ std::string section_of_lines(std::string_view text) {
   return fmt::format(".SH {}\n.nf\n{}{}.fi\n", heading, plain(text), line_end);
 }
 
-/// Manual page in the language of man(7). `name`: "lockstep-eval"; `summary`: a line, in lower case.
+/// Manual page in the format of man(7). `name`: "lockstep-eval"; `summary`: one line, in lower case.
 std::string manual_page(const std::string& name, const std::string& summary, const CommandHelp& help) {
   std::string page = fmt::format(".TH {} 1 \"\" \"lockstep {}\" \"lockstep\"\n.SH NAME\n{} \\- {}\n",
                                  plain(upper(name)), version(), plain(name), plain(summary));

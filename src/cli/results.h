@@ -23,11 +23,11 @@ void visit(O& options, Visitor&& field) {
 }
 
 /// Prints the results of a command, a struct that `visit` describes, on stdout: as text, part by part as they
-/// are measured, or with --json as one document when they are complete. Functions throw Error(resource) as
+/// are measured, or with --json as one document once they are complete. Functions throw Error(resource) as
 /// print_report() does.
 class ResultPrinter {
  public:
-  /// `prints`: whether this process prints, which only rank 0 does.
+  /// `prints`: whether this process prints; only rank 0 does.
   ResultPrinter(const ResultOptions& options, bool prints) : json_(options.json), prints_(prints) {}
 
   /// Prints the text of a part at once; nothing with --json.

@@ -30,8 +30,9 @@ void add_tables(const std::filesystem::path& place, const std::string& option,
   }
 }
 
-/// Whether runs write a file of this name to the run directory in which `file` lies. A folder is a run
-/// directory if it is `own` or holds a run. Of `own`, the page or the final model, by `kind`, does not count.
+/// Whether `file` is one that runs write to the run directory in which it lies. A folder is a run directory
+/// if it is `own` or holds a run. In `own`, the page (OutputKind::page) or the final model (other kinds) does
+/// not count.
 bool is_of_run(const std::filesystem::path& file, OutputKind kind, const std::filesystem::path& own) {
   constexpr int levels = 3;  // RUN/checkpoints/NAME/model.safetensors
   const std::filesystem::path path = std::filesystem::absolute(file).lexically_normal();
@@ -59,14 +60,14 @@ bool holds_model(const std::filesystem::path& file) {
   }
 }
 
-/// A kind in words, and whether a file is of it.
+/// Name of a kind of file, and whether a file is of that kind.
 struct KindCheck {
   const char* words;
   bool is_of;
 };
 
-/// Checks `file`, which begins with `begin`. A CSV file is known by its header, as a table of somebody's data
-/// must not be replaced.
+/// Checks `file`, which begins with `begin`. A CSV file is recognised by its header, as a table of a user's
+/// data must not be overwritten.
 KindCheck check_content(OutputKind kind, const std::filesystem::path& file, const std::string& begin) {
   switch (kind) {
     case OutputKind::model:

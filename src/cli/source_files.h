@@ -14,8 +14,8 @@ struct SourceFile {
   std::string name;
 };
 
-/// Throws Error(usage), about `option` unless that is empty, if `output`, a file that is to be written, is
-/// one of these files, by whatever path they are named.
+/// Throws Error(usage), about `option` unless that is empty, if `output`, a file to be written, is one of
+/// `sources`, even under another path.
 void check_not_source(const std::filesystem::path& output, const std::vector<SourceFile>& sources,
                       const std::string& option = {});
 
@@ -23,14 +23,15 @@ void check_not_source(const std::filesystem::path& output, const std::vector<Sou
 /// file of a report, or the CSV file of eval --predictions.
 enum class OutputKind { model, onnx, page, record, predictions };
 
-/// Throws Error(usage), about `option` unless that is empty, if `output`, a file that is to be written, is
-/// one of `sources`; is a file that runs write, but not the final model or the page, by `kind`, of the run
-/// directory `own`; or exists and is neither empty nor of this kind. Throws as file_kind and read_text, too.
+/// Throws Error(usage), about `option` unless that is empty, if `output`, a file to be written, is one of
+/// `sources`, is a file that runs write, or exists and is neither empty nor of this kind. In the run
+/// directory `own`, the page (OutputKind::page) or the final model (other kinds) may be written. Also throws
+/// as file_kind and read_text do.
 void check_output(const std::filesystem::path& output, OutputKind kind,
                   const std::vector<SourceFile>& sources, const std::string& option = {},
                   const std::filesystem::path& own = {});
 
-/// Files that the options name, and tables in folders that they name. Throws as find_part.
+/// Files that the options name, and tables in folders that the options name. Throws as find_part does.
 std::vector<SourceFile> files_of(const DatasetOptions& options);
 
 }  // namespace lockstep

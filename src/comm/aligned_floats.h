@@ -5,11 +5,11 @@
 
 namespace lockstep {
 
-/// Floats that begin at a cache line; zero at first.
+/// Array of floats that begins at a cache line; initially zero.
 class AlignedFloats {
  public:
   explicit AlignedFloats(std::size_t count = 0) { grow(count); }
-  /// Grows to at least `count` floats. Pointers stay valid if that many fit already.
+  /// Grows to at least `count` floats. Pointers stay valid if the array already has that many.
   void grow(std::size_t count) {
     if (lines_.size() * per_line < count) lines_.resize((count + per_line - 1) / per_line);
   }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t piece_bytes = 8 << 20;
 
-/// Calls use(piece) for pieces of `bytes` in order.
+/// Splits `bytes` into pieces and calls use(piece) for each, in order.
 template <class Bytes, class Use>
 void in_pieces(Bytes bytes, const Use& use) {
   while (!bytes.empty()) {

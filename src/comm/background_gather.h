@@ -9,13 +9,13 @@ namespace lockstep {
 
 class World;
 
-/// Transfer of data from all ranks to rank 0 beside their other work. Called by the thread of the world,
-/// which outlives it.
+/// Transfers data from all ranks to rank 0 concurrently with their other work. To be called on the thread
+/// that uses the world; the world must outlive this object.
 class BackgroundGather {
  public:
   /// Collective.
   explicit BackgroundGather(const World& world);
-  /// MPI may access the memory of an unfinished transfer, as after an error, until the process ends.
+  /// After an unfinished transfer (an error), MPI may access its memory until the process ends.
   ~BackgroundGather();
   BackgroundGather(const BackgroundGather&) = delete;
   BackgroundGather& operator=(const BackgroundGather&) = delete;
@@ -29,10 +29,11 @@ class BackgroundGather {
   bool poll();
   /// Whether a transfer was started, and poll() and wait() have not yet reported its end.
   bool pending() const;
-  /// Waits until poll() returns true. Called by all ranks, even if nothing is left to wait for.
+  /// Waits until poll() returns true. All ranks must call it, even if nothing is left to wait for.
   void wait();
-  /// Gathers numbers of all ranks in rank order in `all`, on rank 0; elsewhere it may be empty. `counts`: how
-  /// many each rank has, the same on all ranks. The previous transfer must be done. Collective.
+  /// Gathers the numbers of all ranks, in rank order, into `all` on rank 0; on other ranks `all` may be
+  /// empty. `counts`: how many each rank has, the same on all ranks. The previous transfer must be done.
+  /// Collective.
   void gather(std::span<const float> own, std::span<const std::size_t> counts, std::span<float> all);
 
  private:

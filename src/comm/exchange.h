@@ -10,11 +10,10 @@
 
 #include "device/device.h"
 
-/// Exchanges between ranks, as plans. A Communicator makes them collectively, once per kind of step. All
-/// ranks record them in the same order, and they take part in each run. Memory is that of the communicator's
-/// device. A plan outlives the programs that it is recorded in; its communicator and the memory that it is
-/// made for outlive the plan. In a run, waiting yields the core, and nothing is allocated after
-/// the first one.
+/// Plans of exchanges between ranks. A Communicator makes plans collectively, once per kind of step. All
+/// ranks record them in the same order and take part in each run. All memory is on the communicator's device.
+/// A plan must outlive the programs that it is recorded in; its communicator and the memory it was made for
+/// must outlive the plan. During a run, waiting yields the core; only the first run may allocate memory.
 namespace lockstep {
 
 /// Element boundaries of the part of an arena that each rank owns: size() + 1 ascending entries.
@@ -43,7 +42,7 @@ struct SumChunk {
   std::size_t size() const { return end - begin; }
 };
 
-/// Brings all ranks' partial sums to the owner of each slice.
+/// Sends every rank's partial sums of a slice to the owner of the slice.
 class SumExchange {
  public:
   virtual ~SumExchange() = default;
@@ -51,26 +50,26 @@ class SumExchange {
   /// earlier elements are computed. `begin` descends within a step. If one rank calls it, all ranks call
   /// ready(0) before any other exchange.
   virtual void ready(Stream& /*stream*/, std::size_t /*begin*/) {}
-  /// Records the transfer of the next chunk, in ascending order. Returns nothing after the last one; the
-  /// following call then begins with the first again, for the next step. Work recorded before the following
-  /// call may read the inputs and overwrite those of this rank. Peers may read this rank's partial sums in
-  /// place: a Gather of the same slices is recorded before a later step writes to them.
+  /// Records the transfer of the next chunk, in ascending order. Returns nothing after the last chunk; the
+  /// call after that begins with the first chunk again, for the next step. Until the next call, recorded work
+  /// may read the inputs and overwrite the inputs of this rank. Peers may read this rank's partial sums in
+  /// place: a Gather of the same slices must be recorded before a later step writes to the partial sums.
   virtual std::optional<SumChunk> next(Stream& stream) = 0;
 };
 
 /// Records the transfer of each rank's part to all ranks, in the planned memory.
 using Gather = std::function<void(Stream&)>;
 
-/// Sum of floats over ranks, on every rank, in place; the order of additions is the library's.
+/// Sums floats over all ranks, in place on every rank; the library determines the order of additions.
 struct AllReduce {
-  /// Records the start of the sum. Work recorded later may run beside it, if the device can do that.
+  /// Records the start of the sum. Work recorded later may run concurrently, if the device can do that.
   std::function<void(Stream&)> start;
-  /// Records the end of the sum. Work recorded later finds it; work recorded between the two neither reads
-  /// nor writes it.
+  /// Records the end of the sum. Work recorded later may use the sum; work recorded between `start` and
+  /// `finish` must neither read nor write the values.
   std::function<void(Stream&)> finish = [](Stream& /*stream*/) {};
 };
 
-/// Function that records a call of `work`, the host's part of an exchange.
+/// Returns a function that records a call of `work`, the host's part of an exchange.
 inline auto call_in_each_run(std::function<void()> work) {
   return [work = std::move(work)](Stream& stream) { stream.call(work, Phase::reduce); };
 }

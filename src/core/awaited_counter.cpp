@@ -31,9 +31,9 @@ bool AwaitedCounter::spin(std::uint32_t target) const {
   return false;
 }
 
-/// Both counters are changed and read in one order that all threads agree on: either the thread that advances
-/// the counter sees a blocked thread, or the kernel sees the new value. FUTEX_PRIVATE_FLAG, which would save
-/// some 50 ns of a wake-up, is not set, as the threads may be of several processes.
+/// Both counters are sequentially consistent: either the thread that advances the counter sees that another
+/// is blocked, or the kernel sees the new value. The threads may belong to several processes, so
+/// FUTEX_PRIVATE_FLAG, which is a little faster, is not set.
 std::uint32_t AwaitedCounter::advance() {
   const std::uint32_t advanced = value_.fetch_add(1) + 1;
   if (blocked_.load() > 0) {

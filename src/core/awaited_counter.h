@@ -6,13 +6,14 @@
 
 namespace lockstep {
 
-/// Time that a thread spins before it blocks. While it spins, it takes its share of a core from other
-/// threads; once it blocks, a virtual machine may take 50 us to wake it. Measured with LeNet on two cores:
-/// 30, 100 and 300 us did not differ by more than the noise of 10 % on an idle machine.
+/// Time that a thread spins before it blocks. A spinning thread takes core time from other threads; waking a
+/// blocked one may take a virtual machine 50 us. Measured with LeNet on two cores: 30, 100 and 300 us did not
+/// differ by more than the noise of 10 % on an idle machine.
 inline constexpr std::chrono::microseconds spin_time{30};
 
-/// Counter that threads wait for: threads of one process, or of several processes that share its memory. Zero
-/// bytes are a counter of 0. It may wrap around: compared values must be less than 2^31 apart.
+/// Counter that threads of one process can wait for, or of several processes if it lies in shared memory.
+/// Memory filled with zeros is a counter of 0. The counter may wrap around: compared values must be less than
+/// 2^31 apart.
 class AwaitedCounter {
  public:
   std::uint32_t value() const { return value_.load(std::memory_order_acquire); }
@@ -35,15 +36,15 @@ class AwaitedCounter {
   bool block(std::uint32_t target);
 
   std::atomic<std::uint32_t> value_;
-  std::atomic<std::uint32_t> blocked_;  ///< number of blocked threads, to be woken by an advance
+  std::atomic<std::uint32_t> blocked_;  ///< number of blocked threads, which advance() wakes
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 };
 
-/// Pause between polls of a condition on which threads cannot block: spins at first, then yields the core,
+/// Pauses between polls of a condition on which threads cannot block: spins at first, then yields the core,
 /// then sleeps.
 class Polling {
  public:
-  /// To be called after each poll without success.
+  /// Call after each unsuccessful poll.
   void pause();
 
  private:

@@ -6,15 +6,14 @@
 
 namespace lockstep {
 
-/// Time of a clock of the system, such as CLOCK_MONOTONIC, or of its counters of processor time. Safe in
-/// signal handlers.
+/// Reading of a system clock, such as CLOCK_MONOTONIC or a clock of processor time. Safe in signal handlers.
 inline std::int64_t clock_nanoseconds(clockid_t clock) {
   timespec time{};
   clock_gettime(clock, &time);
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 inline double clock_seconds(clockid_t clock) { return 1e-9 * static_cast<double>(clock_nanoseconds(clock)); }
-/// Time of a clock that never goes back, for differences.
+/// Time of a clock that never goes backwards, for measuring durations.
 inline double steady_seconds() { return clock_seconds(CLOCK_MONOTONIC); }
 
 }  // namespace lockstep

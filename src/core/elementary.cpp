@@ -6,8 +6,8 @@
 namespace lockstep {
 namespace {
 
-/// Coefficients of Taylor's series in x * x of sine(x) / x (`first` 1) or cosine(x) (`first` 0):
-/// 1 / (first + 2 i)! with alternating signs.
+/// Taylor coefficients, in powers of x * x, of sine(x) / x (`first` 1) or cosine(x) (`first` 0): 1 / (first +
+/// 2 i)! with alternating signs.
 std::array<double, 10> alternating_series(int first) {
   std::array<double, 10> coefficients{};
   double term = 1.0;
@@ -23,7 +23,7 @@ struct SineAndCosine {
   double cosine;
 };
 
-/// `degrees` in [-45, 45].
+/// Sine and cosine of `degrees` in [-45, 45].
 SineAndCosine small_angle(double degrees) {
   const double x = degrees * 0.017453292519943295;
   return {x * horner(alternating_series(1), x * x), horner(alternating_series(0), x * x)};

@@ -7,8 +7,9 @@
 
 #include "core/host_device.h"
 
-/// Functions whose results in the C library depend on its version and the processor. These give the same bits
-/// everywhere: they consist of IEEE additions, multiplications, divisions and square roots only.
+/// Mathematical functions that return the same bits everywhere, unlike the C library's, whose results depend
+/// on its version and the processor. They use only IEEE additions, multiplications, divisions and square
+/// roots.
 namespace lockstep {
 
 /// c[0] + c[1] x + ... by Horner's rule.

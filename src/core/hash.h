@@ -12,8 +12,8 @@ struct XXH3_state_s;
 
 namespace lockstep {
 
-/// Streaming XXH3 128-bit hash, as printed by `xxhsum -H128`. It depends on the bytes only, not on the
-/// machine or on their division into updates. Not safe from several threads at once.
+/// Streaming XXH3 128-bit hash, as printed by `xxhsum -H128`. The digest depends only on the bytes, not on
+/// the machine or on how the bytes are split into updates. Not safe from several threads at once.
 class Digest {
  public:
   Digest();
@@ -22,7 +22,7 @@ class Digest {
   void update(std::span<const std::byte> bytes);
   /// Hashes the little-endian IEEE bytes of `values`.
   void update(std::span<const float> values);
-  /// 32 lower-case hexadecimal digits of all bytes so far; further updates may follow.
+  /// Digest of all bytes so far, as 32 lower-case hexadecimal digits; further updates may follow.
   std::string hex() const;
   /// The digest of hex() as two numbers: low, high.
   std::array<std::uint64_t, 2> words() const;

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Marks functions that CPU and GPU run with the same bits: they use IEEE additions, multiplications,
-/// divisions, square roots and fma only.
+/// Marks functions that return the same bits on CPU and GPU: they use only IEEE additions, multiplications,
+/// divisions, square roots and fma.
 #ifdef __CUDACC__
 #define LOCKSTEP_HD __host__ __device__
 #else

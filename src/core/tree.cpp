@@ -90,7 +90,7 @@ class FoldWriter {
  public:
   FoldWriter(std::span<const Node> inputs, std::size_t next) : inputs_(inputs), next_(next) {}
 
-  /// Writes the sum of the leaves [begin, end), which are a node of the tree.
+  /// Writes the sum of the leaves [begin, end), which must form a node of the tree.
   void emit(std::uint32_t begin, std::uint32_t end) {
     if (next_ < inputs_.size() && inputs_[next_].begin == begin && inputs_[next_].end() == end) {
       return push();

@@ -45,8 +45,8 @@ struct Fold {
   std::uint32_t depth = 0;
 };
 
-/// Program that adds `inputs`, complete subtrees which tile the leaves [0, leaves), in the order of the tree.
-/// Throws Error(internal) when they do not tile that range.
+/// Program that adds `inputs`, complete subtrees that tile the leaves [0, leaves), in the order of the tree.
+/// Throws Error(internal) if they do not tile that range.
 Fold plan_fold(std::span<const Node> inputs, std::uint32_t leaves);
 
 /// A complete subtree, and the program that computes it from its parts.
@@ -54,7 +54,8 @@ struct Merge {
   Node node;
   Fold fold;
 };
-/// Merges of siblings into the maximal complete subtrees of the range that `inputs` cover, from any leaf on.
+/// Merges of siblings into the maximal complete subtrees of the range that `inputs` cover, which may begin at
+/// any leaf.
 std::vector<Merge> plan_merge(std::span<const Node> inputs);
 
 }  // namespace lockstep

@@ -8,7 +8,7 @@ const char* version();
 /// Digest of the sources that affect results: ranks whose programs differ in it may compute different bits.
 const char* revision();
 
-/// Version of CUDA for which this program was built; empty: without.
+/// CUDA version that this program was built for; empty if built without CUDA.
 const char* cuda_version();
 
 }  // namespace lockstep

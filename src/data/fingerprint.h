@@ -12,12 +12,12 @@
 
 namespace lockstep {
 
-/// Sample `id`, or no bytes if it cannot be read; a step that needs the sample reports the error.
+/// Bytes of sample `id`; empty if it cannot be read (a step that needs the sample reports the error).
 std::span<const std::uint8_t> readable_sample(const Dataset& dataset, std::uint64_t id,
                                               std::vector<std::uint8_t>& buffer);
 
-/// Hash for Dataset::fingerprint. It begins with the data set's size, encoding, shape and number of classes,
-/// and, with `targets`, the targets of tasks other than classification.
+/// Hash for Dataset::fingerprint. The constructor adds the data set's size, encoding, shape and number of
+/// classes and, with `targets`, the targets of tasks other than classification.
 class Fingerprint {
  public:
   explicit Fingerprint(const Dataset& dataset, bool targets = true) {
@@ -41,7 +41,7 @@ class Fingerprint {
   }
   Fingerprint& add(std::string_view text) { return add(std::as_bytes(std::span(text))); }
 
-  /// Adds some of the samples, spread evenly, for data sets whose samples take long to read.
+  /// Adds at most 64 evenly spaced samples, for data sets whose samples take long to read.
   Fingerprint& add_some_samples(const Dataset& dataset) {
     constexpr std::uint64_t most = 64;
     std::vector<std::uint8_t> buffer;

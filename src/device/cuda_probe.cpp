@@ -5,13 +5,14 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr int min_major = 8;  // required by bf16, tf32 and the compiled kernels
+constexpr int min_major = 8;  // compute capability 8.0 is required by bf16, tf32 and the compiled kernels
 
-/// Oldest CUDA version of a driver for programs of a CUDA version: any with the same first number. For CUDA
-/// 12, it is 12.1, the first to allow more than 4 KB of arguments of a kernel, as sums of many parts have.
+/// Oldest CUDA version that a driver must support to run programs built with CUDA `version`: the first of the
+/// same major version. For CUDA 12 it is 12.1, the first to allow more than 4 KB of kernel arguments, which
+/// sums of many parts need.
 int min_driver_supports(int version) { return version / 1000 == 12 ? 12010 : version / 1000 * 1000; }
 
-/// Oldest such driver (release notes of the CUDA toolkit, table 3).
+/// Oldest driver that supports min_driver_supports(version) (release notes of the CUDA toolkit, table 3).
 std::string min_driver(int version) {
   switch (version / 1000) {
     case 13:

@@ -32,7 +32,7 @@ Bytes entry(const std::filesystem::path& path, const std::string& name) {
   return std::nullopt;
 }
 
-/// The number in a file; none for the word "max" and for a missing file.
+/// The number in a file; none if the file is missing or contains the word "max".
 Bytes number_in(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::uint64_t value = 0;
@@ -43,8 +43,8 @@ Bytes smaller(Bytes one, Bytes other) { return one && other ? std::min(*one, *ot
 
 Bytes kilobytes(Bytes value) { return value ? Bytes(*value * 1024) : std::nullopt; }
 
-/// File names of a version of control groups (Linux documentation: admin-guide/cgroup-v1/memory,
-/// admin-guide/cgroup-v2).
+/// File names that differ between versions of control groups (Linux documentation:
+/// admin-guide/cgroup-v1/memory, admin-guide/cgroup-v2).
 struct Version {
   const char* limit;
   const char* usage;
@@ -58,9 +58,9 @@ struct GroupFolder {
   std::filesystem::path folder;
 };
 
-/// Folders of the groups of this process and of the groups that contain them, from the lines "0::/PATH"
-/// (version 2) and "7:cpu,memory:/PATH" (version 1, if it has `controller`) of /proc/self/cgroup. Where /proc
-/// is not the container's own, the path is that of the host: folders that do not exist have no limit.
+/// Folders of this process's control groups and of their ancestors, from the lines "0::/PATH" (version 2) and
+/// "7:cpu,memory:/PATH" (version 1, if it has `controller`) of /proc/self/cgroup. If a container sees the
+/// host's /proc, the paths are the host's; folders that do not exist here have no limit.
 std::vector<GroupFolder> folders_of_groups(const std::filesystem::path& root, const char* controller) {
   std::vector<GroupFolder> folders;
   const auto add = [&](const Version& version, std::filesystem::path folder, const std::string& group) {
@@ -86,8 +86,8 @@ std::vector<GroupFolder> folders_of_groups(const std::filesystem::path& root, co
   return folders;
 }
 
-/// cpu_limit of the group of `folder` alone. Microseconds: "QUOTA PERIOD" or "max PERIOD" in cpu.max (version
-/// 2), and in cpu.cfs_quota_us (version 1) -1 for no limit.
+/// cpu_limit of the group in `folder`, ignoring its ancestors. The files hold microseconds: cpu.max (version
+/// 2) "QUOTA PERIOD" or "max PERIOD"; cpu.cfs_quota_us (version 1) the quota, or -1 for no limit.
 std::optional<int> cpu_limit_of(const std::filesystem::path& folder) {
   std::int64_t quota = 0, period = 0;
   std::ifstream(folder / "cpu.max") >> quota >> period;
@@ -150,8 +150,8 @@ HostProbe probe_host() {
   return found;
 }
 
-/// /proc/net/tcp has a heading, and lines "NUMBER: ADDRESS:PORT ADDRESS:PORT STATE ..." in hexadecimal
-/// digits, with the address in the processor's byte order. State 0A: listens.
+/// /proc/net/tcp has a header line, then lines "NUMBER: ADDRESS:PORT ADDRESS:PORT STATE ..." in hexadecimal
+/// digits, with the address in the processor's byte order. State 0A is LISTEN.
 std::optional<bool> listens_on_loopback(std::uint16_t port, const std::filesystem::path& root) {
   std::ifstream file(root / "proc/net/tcp");
   std::string line;

@@ -10,8 +10,8 @@
 namespace lockstep {
 namespace {
 
-/// Name of a class without namespaces and template arguments; empty: not a class of this project, or a
-/// number.
+/// Name of a class without namespaces and template arguments; empty if `type` is not a class of this project,
+/// or is a number type.
 std::string_view name_of_class(std::string_view type) {
   const std::string_view qualified = type.substr(0, type.find_first_of("<,>"));
   const std::size_t last = qualified.rfind("::");
@@ -60,7 +60,7 @@ void KernelTimes::end(CUstream_st* stream) {
 }
 
 void KernelTimes::collect() {
-  std::map<CUstream_st*, std::size_t> last;  // launch of each stream
+  std::map<CUstream_st*, std::size_t> last;  // by stream: index of its last launch
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     const Launch& launch = launches_[i];
     launch.sum->seconds += clock_->seconds(2 * i, 2 * i + 1);

@@ -11,16 +11,16 @@ struct CUstream_st;
 
 namespace lockstep {
 
-/// Points in time of the streams of a GPU.
+/// Records points in time in the streams of a GPU.
 class StreamClock {
  public:
   virtual ~StreamClock() = default;
-  /// Makes `point` the time at which the stream's work so far is done. Points are reused.
+  /// Sets `point` to the time at which the stream's work so far is done. A point can be set again.
   virtual void mark(CUstream_st* stream, std::size_t point) = 0;
-  /// Seconds between two points, whose work is done.
+  /// Seconds between two points. The work before both points must be done.
   virtual double seconds(std::size_t from, std::size_t to) const = 0;
-  /// Lets later work of the stream wait until release(), or for a short time: if a GPU has to wait for the
-  /// host between kernels, the time between two points is the host's.
+  /// Makes later work of the stream wait until release(), but only for a short time. If the GPU instead had
+  /// to wait for the host between kernels, the time between two points would be the host's.
   virtual void hold(CUstream_st* stream) = 0;
   virtual void release() = 0;
 };
@@ -28,15 +28,15 @@ class StreamClock {
 /// Clock of the calling thread's GPU. Throws Error(internal) in a program without CUDA.
 std::unique_ptr<StreamClock> make_stream_clock();
 
-/// Launches of a kernel, of an operation of a library, or of copies: their number and seconds.
+/// Number and total seconds of the launches of a kernel, a library operation or a copy.
 struct KernelTime {
   std::string name;
   std::uint64_t launches = 0;
   double seconds = 0.0;
 };
 
-/// Measures each launch of the calling thread's programs while it lives, by points before and after it. For
-/// programs that run without graphs.
+/// While the object exists, measures each launch of the calling thread's programs by a point before and a
+/// point after the launch. For programs that run without graphs.
 class KernelTimes {
  public:
   explicit KernelTimes(std::unique_ptr<StreamClock> clock);
@@ -47,33 +47,33 @@ class KernelTimes {
   /// The object that measures the launches of the calling thread; null: none.
   static KernelTimes* of_thread() { return current; }
 
-  // Calls of devices and launches.
-  /// Begins a part of a program, whose work waits until the part is complete, unless one has begun. Launches
-  /// are measured from here to the end of the program.
+  // Called by devices and launches.
+  /// Begins a part of a program, unless a part has begun already. The part's work waits until all of it is
+  /// submitted. Launches are measured from here to the end of the program.
   void begin_part(CUstream_st* stream);
-  /// Ends the part, if one has begun.
+  /// Ends the part if one has begun.
   void end_part();
   void end_program();
-  /// Begins a launch. `name`: of a kernel's type, as typeid returns it, or text.
+  /// Begins a launch. `name`: name of the kernel's type, as typeid returns it, or any other text.
   void begin(CUstream_st* stream, const char* name);
   void end(CUstream_st* stream);
 
   // Results.
-  /// Adds the launches since the last call to the sums. Their work must be done.
+  /// Adds the launches since the last collect() to the sums. The work of these launches must be done.
   void collect();
   /// Sums by name, the longest time first.
   std::vector<KernelTime> kernels() const;
-  /// Seconds between successive launches of a stream in a part.
+  /// Total seconds between successive launches of a stream within a part.
   double between() const { return between_; }
   /// Seconds that the measurement itself adds to the time of each launch.
   double of_points() const;
 
  private:
-  /// A launch between points 2 i and 2 i + 1, where i is its position.
+  /// A launch between points 2 i and 2 i + 1, where i is its index in launches_.
   struct Launch {
     KernelTime* sum;
     CUstream_st* stream;
-    std::size_t part;  ///< from 1; 0: between parts
+    std::size_t part;  ///< number of the part, from 1; 0: between parts
   };
   void begin(CUstream_st* stream, KernelTime& sum);
 
@@ -84,12 +84,13 @@ class KernelTimes {
   bool in_program_ = false;
   CUstream_st* stream_of_part_ = nullptr;  ///< null: no part has begun
   std::size_t parts_ = 0;
-  std::map<std::string, KernelTime> sums_;  ///< by the names that launches give
+  std::map<std::string, KernelTime> sums_;  ///< by the name passed to begin()
   KernelTime nothing_;                      ///< pairs of points without work between them
   double between_ = 0.0;
 };
 
-/// Calls `launch`, which adds work to the stream. If this thread measures launches, measures it as `name`.
+/// Calls `launch`, which adds work to the stream. If this thread measures launches, measures this one as
+/// `name`.
 template <class Launch>
 void timed_launch(CUstream_st* stream, const char* name, const Launch& launch) {
   KernelTimes* const times = KernelTimes::of_thread();
@@ -99,9 +100,9 @@ void timed_launch(CUstream_st* stream, const char* name, const Launch& launch) {
   times->end(stream);
 }
 
-/// Short name of a kernel, from the name that typeid gives its type: that of the class and, of a template,
-/// that of the first argument if it is a class but no number: "SumPacks UndoRelu". Other texts stay as they
-/// are.
+/// Short name of a kernel, computed from the typeid name of its type: the class name and, for a template, the
+/// name of the first argument if that is a class but not a number type: "SumPacks UndoRelu". Returns other
+/// texts unchanged.
 std::string kernel_name(const char* type);
 
 }  // namespace lockstep

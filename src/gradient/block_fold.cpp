@@ -36,7 +36,7 @@ void BlockFold::sum_into(const Fold& program, std::span<const float* const> inpu
   if (result != into) std::copy_n(result, count, into);
 }
 
-/// Only the last addition writes to `last`: it may be an input that an earlier one must not overwrite.
+/// Only the last addition writes to `last`, which may be an input that earlier additions must not overwrite.
 const float* BlockFold::run(const Fold& program, std::span<const float* const> inputs, std::size_t begin,
                             std::size_t count, float* last) {
   const std::vector<std::int32_t>& entries = program.program;

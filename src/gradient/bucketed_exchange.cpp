@@ -22,7 +22,7 @@ std::vector<Bucket> buckets_of(std::span<const std::size_t> begins, std::size_t 
   return buckets;
 }
 
-/// Addresses of element `begin` of the partial sums.
+/// Addresses of element `begin` of all partial sums.
 std::vector<float*> parts_at(const std::vector<Partial>& partials, std::size_t begin) {
   std::vector<float*> parts;
   for (const Partial& partial : partials) parts.push_back(partial.data + begin);
@@ -56,20 +56,20 @@ class BucketedExchange final : public SumExchange {
 
  private:
   std::size_t elements_;
-  std::vector<const float*> inputs_;  ///< the sum
+  std::vector<const float*> inputs_;  ///< address of the sum
   std::vector<Part> parts_;
   std::size_t left_;  ///< parts of the current step that have not been started
   bool finished_ = false;
 };
 
-/// Sum of a bucket by the library: adds up the rank's partial sums before.
+/// Sums a bucket with the library's all-reduce, after adding up this rank's partial sums.
 AllReduce plan_ring_bucket(Communicator& communicator, Summation& summation,
                            const std::vector<Partial>& partials, std::span<float> sum, Bucket bucket) {
   const std::span<float> values = sum.subspan(bucket.begin, bucket.size());
   const AllReduce reduce = communicator.plan_all_reduce(values);
   return {.start =
               [&summation, parts = parts_at(partials, bucket.begin), values, reduce](Stream& stream) {
-                // A rank without partial sums holds the sum of the last step.
+                // Without partial sums, `values` still holds the sum of the last step.
                 if (parts.empty()) summation.fill(stream, values.data(), 0.0F, values.size());
                 for (std::size_t i = 1; i < parts.size(); ++i) {
                   summation.add(stream, values.data(), parts[i], values.size());
@@ -79,10 +79,10 @@ AllReduce plan_ring_bucket(Communicator& communicator, Summation& summation,
           .finish = reduce.finish};
 }
 
-/// Sum of a bucket in the order of the tree, each part of it folded by one rank.
+/// Sums a bucket in the order of the tree; each rank folds one part of the bucket.
 class FoldedParts {
  public:
-  /// `own`: this rank's partial sums of the bucket, `sum` its sum.
+  /// `own`: this rank's partial sums of the bucket; `sum`: memory for the sum of the bucket.
   FoldedParts(Communicator& communicator, Summation& summation, Fold fold, std::vector<float*> own,
               const std::vector<std::uint32_t>& counts, std::span<float> sum)
       : summation_(summation), fold_(std::move(fold)), sum_(sum.data()) {
@@ -106,7 +106,7 @@ class FoldedParts {
   Gather gather_;
 };
 
-/// Sum of a bucket in the order of the tree, folded by every rank.
+/// Sums a bucket in the order of the tree; every rank folds the whole bucket.
 class FoldedEverywhere {
  public:
   /// `all`: memory for the partial sums of all ranks.
@@ -148,7 +148,7 @@ class FoldedEverywhere {
   Gather gather_;
 };
 
-/// Sum of a bucket in the order of the tree, beside later work.
+/// Sums a bucket in the order of the tree, concurrently with later work.
 template <class Sum>
 AllReduce beside_later_work(Communicator& communicator, const std::shared_ptr<const Sum>& folded) {
   return {.start = [&communicator, folded](Stream& stream) { folded->record(communicator.fork(stream)); },
@@ -177,7 +177,7 @@ std::unique_ptr<SumExchange> plan_tree_exchange(Communicator& communicator, Summ
   std::erase_if(filled, [](const Bucket& bucket) { return bucket.size() == 0; });
   const auto is_gathered = [&](const Bucket& bucket) { return bucket.size() * inputs <= gathered; };
   std::vector<Buffer> memory(filled.size());
-  agree(communicator, [&] {  // on all of it, before plans that may be collective
+  agree(communicator, [&] {  // allocate everything before plans that may be collective
     for (std::size_t i = 0; i < filled.size(); ++i) {
       if (is_gathered(filled[i])) memory[i] = summation.allocate(filled[i].size() * inputs);
     }

@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-/// Minimum elements of a bucket: 8 MB of floats. That is enough for the full rate of links between GPUs, and
-/// keeps the last bucket short, whose exchange no computation hides.
+/// Minimum number of elements of a bucket: 8 MB of floats. This is enough for the full rate of links between
+/// GPUs, and keeps the last bucket short: no computation hides its exchange.
 constexpr std::size_t bucket_elements = std::size_t{1} << 21;
 
 /// First elements of the buckets of an arena, ascending from 0. Each bucket holds whole parameters, whose

@@ -23,8 +23,8 @@ void check(const GradientSumsOptions& options, int rank) {
   }
 }
 
-/// Parts of the communicator over hosts if all ranks use one, else null: a rank with a GPU may sum beside
-/// ranks without. Collective.
+/// Host parts of the communicator if the communicators of all ranks have them, else null: some ranks may have
+/// a GPU and others none. Collective.
 const HostParts* find_host_parts(Communicator& communicator) {
   const HostParts* const parts = communicator.host_parts();
   const auto all = all_gather(communicator, static_cast<std::byte>(parts != nullptr ? 1 : 0));
@@ -42,9 +42,9 @@ struct Inputs {
     }
   }
 
-  std::vector<Node> nodes;                  // subtrees that they are the sums of
+  std::vector<Node> nodes;                  // subtrees of the partial sums
   std::vector<std::vector<Node>> of_ranks;  // the same, by rank
-  std::vector<std::uint32_t> counts;        // by rank
+  std::vector<std::uint32_t> counts;        // number of partial sums, by rank
 };
 
 /// Parts for an exchange that leaves the whole sum on every rank.
@@ -81,7 +81,7 @@ float* GradientSums::sum(Stream& stream) {
   return total;
 }
 
-/// A lone rank keeps its executors' sums apart: merging them first would be one more pass over memory.
+/// A single rank does not merge its executors' sums first: that would be one more pass over memory.
 std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
                                                   const GradientSumsOptions& options, const Slices& slices) {
   check(options, communicator.rank());
@@ -120,7 +120,7 @@ std::unique_ptr<GradientSums> plan_bucketed_sums(Communicator& communicator,
                                                  std::span<const std::size_t> buckets, std::size_t gathered) {
   check(options, communicator.rank());
   GradientSums::Parts parts = parts_of_whole_sums(options);
-  agree(communicator, [&] { parts.memory_of_sum(); });  // on its memory, before collective calls
+  agree(communicator, [&] { parts.memory_of_sum(); });  // agree on the memory before collective calls
   const Inputs inputs(options.assignment);
   parts.exchange = plan_tree_exchange(communicator, options.summation, parts.merge.results(), inputs.counts,
                                       plan_fold(inputs.nodes, options.assignment.leaves),

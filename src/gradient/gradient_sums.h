@@ -16,9 +16,9 @@
 
 namespace lockstep {
 
-/// Options of gradient sums. `partials`: those of all executors of this rank, in order of leaves; arenas of
-/// `elements` floats, aligned to 64 bytes, which are overwritten. `summation`: for the device of the arenas;
-/// outlives the sums.
+/// Options of gradient sums. `partials`: partial sums of all executors of this rank, in order of leaves;
+/// arenas of `elements` floats, aligned to 64 bytes, which are overwritten. `summation`: for the device of
+/// the arenas; must outlive the sums.
 struct GradientSumsOptions {
   std::size_t elements = 0;
   Assignment assignment;
@@ -26,10 +26,10 @@ struct GradientSumsOptions {
   Summation& summation;
 };
 
-/// Sums the gradients of all ranks over the elements that this rank owns: merges the partial sums of its
-/// executors, and exchanges them; callers of next() fold the chunks. Each kind of step (full, short) has one
-/// object, which outlives the programs that it is recorded in. As with a SumExchange, all ranks make the same
-/// calls.
+/// Sums the gradients of all ranks over the elements that this rank owns: merges and exchanges the partial
+/// sums of the executors; callers of next() fold the chunks. Each kind of step (full, short) has one object,
+/// which must outlive the programs that it is recorded in. As with a SumExchange, all ranks must make the
+/// same calls.
 class GradientSums {
  public:
   /// Parts of the sums, which the functions below plan.
@@ -42,7 +42,7 @@ class GradientSums {
     std::size_t first = 0, last = 0;  ///< elements that this rank owns
     float* sum = nullptr;             ///< sum of element `first`; null: not allocated yet
 
-    /// `sum`, which is allocated if it has to be.
+    /// Returns `sum`, after allocating its memory if it is null.
     float* memory_of_sum();
   };
   explicit GradientSums(Parts parts) : parts_(std::move(parts)) {}
@@ -50,7 +50,8 @@ class GradientSums {
   /// Elements that this rank owns: [first, second). Optimizer state is needed for these only.
   std::pair<std::size_t, std::size_t> owned() const { return {parts_.first, parts_.last}; }
 
-  /// Declares the gradients of elements from `begin` on final on all executors. Called once per step with 0.
+  /// Declares that the gradients of elements from `begin` on are final on all executors. Must be called with
+  /// 0 once per step.
   void ready(Stream& stream, std::size_t begin);
   /// Same as SumExchange::next, after ready(0). The sum of a chunk is the fold() of its inputs.
   std::optional<SumChunk> next(Stream& stream) { return parts_.exchange->next(stream); }
@@ -67,17 +68,17 @@ class GradientSums {
   std::vector<const float*> sums_;  ///< Parts::sum, as inputs of a chunk
 };
 
-/// Sums in the order of the fixed tree (core/tree.h): the bits depend neither on ranks nor on executors.
-/// `slices`: elements that each rank owns. Collective.
+/// Sums in the order of the fixed tree (core/tree.h): the bits depend neither on the number of ranks nor on
+/// that of executors. `slices`: elements that each rank owns. Collective.
 std::unique_ptr<GradientSums> plan_canonical_sums(Communicator& communicator,
                                                   const GradientSumsOptions& options, const Slices& slices);
-/// The same sums, bucket by bucket, of all elements on every rank. `buckets`, `gathered`: see
-/// gradient/bucketed_exchange.h. Collective.
+/// Same sums, but every rank owns all elements; the exchange runs bucket by bucket. `buckets`, `gathered`:
+/// see gradient/bucketed_exchange.h. Collective.
 std::unique_ptr<GradientSums> plan_bucketed_sums(Communicator& communicator,
                                                  const GradientSumsOptions& options,
                                                  std::span<const std::size_t> buckets,
                                                  std::size_t gathered = gathered_elements);
-/// Sums by the library's allreduce: the bits depend on the number of ranks. Every rank owns all elements.
+/// Sums with the library's allreduce: the bits depend on the number of ranks. Every rank owns all elements.
 /// `buckets`: see gradient/bucketed_exchange.h. Collective.
 std::unique_ptr<GradientSums> plan_ring_sums(Communicator& communicator, const GradientSumsOptions& options,
                                              std::span<const std::size_t> buckets);

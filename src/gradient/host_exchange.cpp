@@ -5,7 +5,7 @@ namespace {
 
 class MergedByHosts final : public SumExchange {
  public:
-  /// `merges`: of each host.
+  /// `merges`: merges of each host.
   MergedByHosts(const HostParts& parts, Summation& summation, const SumLayout& layout,
                 const std::vector<std::vector<Merge>>& merges)
       : summation_(summation) {
@@ -50,7 +50,7 @@ class MergedByHosts final : public SumExchange {
   Summation& summation_;
   std::vector<Fold> merges_;
   std::vector<Buffer> arenas_;  ///< sums of this host; this rank computes the elements of its shares
-  std::vector<std::unique_ptr<SumExchange>> within_;  ///< by the host whose ranks own the elements
+  std::vector<std::unique_ptr<SumExchange>> within_;  ///< one per host: the elements that its ranks own
   std::unique_ptr<SumExchange> between_;
   bool merged_ = false;
 };

@@ -15,10 +15,11 @@ struct HostExchange {
   std::vector<Node> inputs;
 };
 
-/// Plans an exchange in which the ranks of a host first merge their partial sums as far as the tree allows,
-/// each rank the elements of its shares. Only the rest travels between hosts: as many bytes as with one rank
-/// per host. The bits are those of every other exchange. `layout`: as for Communicator::plan_sum; `nodes`: by
-/// rank, the subtrees of its partial sums. `summation` outlives it. Collective.
+/// Plans an exchange in which the ranks of a host first merge their partial sums as far as the tree allows;
+/// each rank merges the elements of its shares. Only the merged sums are sent between hosts: as many bytes as
+/// with one rank per host. The bits are the same as with every other exchange in the order of the tree.
+/// `layout`: as for Communicator::plan_sum; `nodes`: subtrees of the partial sums, by rank. `summation` must
+/// outlive the exchange. Collective.
 HostExchange plan_host_exchange(const HostParts& parts, Summation& summation, const SumLayout& layout,
                                 const std::vector<std::vector<Node>>& nodes);
 

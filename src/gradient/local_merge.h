@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// Merges the partial sums of a rank's executors as far as the tree allows, into the arena of the first of
-/// each group of siblings. This costs one pass over memory and leaves less to exchange.
+/// Merges the partial sums of a rank's executors as far as the tree allows. Each group of siblings is merged
+/// into the arena of its first partial sum. The merge costs one pass over memory and leaves less to exchange.
 class LocalMerge {
  public:
   /// Merge without partial sums.
@@ -20,8 +20,8 @@ class LocalMerge {
   /// Merged partial sums: the cover of the rank's leaves.
   const std::vector<Partial>& results() const { return results_; }
 
-  /// Records merging the elements from `begin` to those that the last call in this step merged. `begin`
-  /// descends within a step and is 0 in its last call.
+  /// Records merging the elements from `begin` up to those that earlier calls in this step merged. `begin`
+  /// descends within a step and is 0 in the last call.
   void record(Stream& stream, Summation& summation, std::size_t begin);
 
  private:
@@ -30,9 +30,9 @@ class LocalMerge {
     float* into;
   };
   std::size_t elements_ = 0;
-  std::size_t end_ = 0;  ///< of the elements that are not merged in this step
+  std::size_t end_ = 0;  ///< end of the elements not yet merged in this step
   std::vector<float*> partials_;
-  std::map<std::size_t, std::vector<const float*>> inputs_;  ///< addresses of an element of all partial sums
+  std::map<std::size_t, std::vector<const float*>> inputs_;  ///< by element: addresses in all partial sums
   std::vector<Partial> results_;
   std::vector<Group> groups_;
 };

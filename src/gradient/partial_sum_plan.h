@@ -13,15 +13,16 @@ struct Partial {
   float* data = nullptr;
 };
 
-/// One executor's gradient memory: folds the gradients of its leaves, given in order, into partial sums (the
-/// cover of its range). Leaves that no sibling waits for are written in place; others are written to one
-/// spare arena and added at once. At most 1 + ceil(log2 leaves) arenas for a range that begins at a multiple
-/// of a power of two >= leaves; in general the largest of i + 1 + level over the results i = 0, 1, ...
+/// Plan of one executor's gradient memory: the gradients of its leaves are folded, in order, into partial
+/// sums (the cover of its range). A leaf without a waiting sibling is written in place; any other leaf is
+/// written to one spare arena and added immediately. Needs at most 1 + ceil(log2 leaves) arenas for a range
+/// that begins at a multiple of a power of two >= leaves; in general the largest of i + 1 + level over the
+/// results i = 0, 1, ...
 class PartialSumPlan {
  public:
   PartialSumPlan(std::uint32_t begin, std::uint32_t end);
 
-  /// Number of arenas that it needs.
+  /// Number of arenas needed.
   std::uint32_t arenas() const { return arenas_; }
   struct LeafStep {
     std::uint32_t write_to;  ///< arena that the leaf's gradient is written to

@@ -17,8 +17,8 @@ bool is_one_of(const Operation& operation) {
   return (std::holds_alternative<Kinds>(operation) || ...);
 }
 
-/// Leading rows and columns of a layer's input that its leading `rows` x `columns` outputs need. All of them
-/// with padding, which would replace cropped pixels, and where the layer reads or numbers all pixels.
+/// Leading rows and columns of a layer's input that its leading `rows` x `columns` outputs need. Returns the
+/// whole input if the layer has padding, which would replace cropped pixels, or reads or numbers all pixels.
 Shape needed_input(const Operation& operation, const Shape& input, int rows, int columns) {
   return std::visit(
       [&]<class Options>(const Options& options) -> Shape {
@@ -40,7 +40,8 @@ Shape needed_input(const Operation& operation, const Shape& input, int rows, int
       operation);
 }
 
-/// Shape of every layer after cropping: the maximum that any consumer reads. No channels: nothing reads it.
+/// Shape of every layer after cropping: the maximum that any consumer reads. A layer that nothing reads has
+/// no channels.
 std::vector<Shape> crop_each(const Network& network) {
   const auto& layers = network.layers();
   std::vector<Shape> shapes(layers.size());
@@ -49,8 +50,8 @@ std::vector<Shape> crop_each(const Network& network) {
     if (shapes[i].channels == 0) {
       continue;
     }
-    // Adaptive pooling depends on the number of its outputs, so all are computed. Only the network's input
-    // reads all pixels and may be cropped.
+    // Layers that read or count all pixels keep all outputs (the windows of adaptive pooling depend on the
+    // number of outputs). The exception is the network's input, which may be cropped.
     const Reads reads = reads_of(layers[i].operation);
     if (reads == Reads::same_of_all || (reads == Reads::all && !layers[i].inputs.empty())) {
       shapes[i] = layers[i].shape;
@@ -67,7 +68,8 @@ std::vector<Shape> crop_each(const Network& network) {
 
 bool same_pixels(const Shape& a, const Shape& b) { return a.height == b.height && a.width == b.width; }
 
-/// Shapes after cropping, or uncropped shapes if an element-wise layer and its inputs would differ in size.
+/// Shapes after cropping, or uncropped shapes if cropping would make the size of an element-wise layer and
+/// its inputs differ.
 std::vector<Shape> crop(const Network& network) {
   std::vector<Shape> shapes = crop_each(network);
   const auto& layers = network.layers();
@@ -170,7 +172,7 @@ class Fusion {
 
   bool read_once(int layer) const { return consumers_[index(layer)] == 1; }
 
-  /// Node that the layer was fused into; -1: none.
+  /// Fuses the layer into the node of its input if possible. Returns this node, or -1.
   int fusable(const Network::Layer& layer) {
     if (layer.inputs.size() != 1 || !read_once(layer.inputs[0])) {
       return -1;
@@ -179,8 +181,9 @@ class Fusion {
     return fuse(graph_.nodes[index(producer)], layer) ? producer : -1;
   }
 
-  /// Batch norm that an addition was fused into; -1: none. It is the later of the two inputs, so that the
-  /// other one is computed before.
+  /// Fuses an addition into the batch norm of one of its inputs if possible. Returns the node of this batch
+  /// norm, or -1. The batch norm must be the later of the two inputs, so that the other input is computed
+  /// first.
   int norm_to_add_to(const Network::Layer& layer) {
     int norm = node_of_[index(layer.inputs[0])];
     int other = node_of_[index(layer.inputs[1])];

@@ -25,9 +25,9 @@ struct GraphNode {
   Epilogue epilogue;
   std::vector<int> inputs;      ///< ids of nodes
   std::vector<int> parameters;  ///< indices into the network's parameters
-  Shape shape;                  ///< of one image's result, as stored
-  /// Whether the gradient of its bias is exactly zero: only a batch norm reads the result, which subtracts
-  /// the mean, and the bias with it. Computed, the gradient would be rounding errors.
+  Shape shape;                  ///< shape of one image's result, as stored
+  /// Whether the gradient of the bias is exactly zero: only a batch norm reads the result, and it subtracts
+  /// the mean, including the bias. A computed gradient would consist of rounding errors.
   bool zero_bias_gradient = false;
 };
 
@@ -45,16 +45,16 @@ struct Graph {
 /// Builds the graph of a network: crops and fuses its layers.
 ///
 /// Cropping: pooling and strided convolutions round down, so trailing rows and columns of their input may
-/// never be read. These pixels are not computed, and all values before them shrink, back to the input (LeNet:
-/// the second convolution's output shrinks from 9x9 to 8x8, its input to 12x12, the first convolution's
-/// output to 24x24, the image to 26x26). Gradients do not change: cropped pixels have zero gradients. Inputs
-/// of batch norm are never cropped.
+/// never be read. These pixels are not computed, and the outputs of all earlier layers shrink accordingly,
+/// back to the image (LeNet: the second convolution's output shrinks from 9x9 to 8x8, its input to 12x12, the
+/// first convolution's output to 24x24, the image to 26x26). Gradients do not change: cropped pixels have
+/// zero gradients. Inputs of batch norm are never cropped.
 ///
-/// Fusion: convolution (without dilation and groups) + ReLU + average pooling of up to pixels_in_one_sum,
-/// linear + ReLU, batch norm + addition + ReLU or ReLU6.
+/// Fusion: convolution + ReLU + average pooling (only without dilation and groups, and with windows of up to
+/// pixels_in_one_sum pixels); linear + ReLU; batch norm + addition + ReLU or ReLU6.
 Graph build_graph(const Network& network);
 
-/// Offsets of parameters in an arena, in elements: multiples of 16. Gaps hold zeros.
+/// Offsets of parameters in an arena, in elements. Offsets are multiples of 16; gaps hold zeros.
 struct ArenaLayout {
   std::vector<std::size_t> offsets;
   std::size_t elements = 0;
@@ -66,10 +66,10 @@ struct ArenaLayout {
 };
 ArenaLayout layout_arena(const std::vector<Parameter>& parameters);
 
-/// Writes the initial values of all parameters to an arena of `layout`. They depend on the initializer, the
-/// seed and the parameter's position in the network, not on how many threads compute them.
-/// `on_threads(work)` calls `work` on several threads at once, which divide the values among themselves, and
-/// returns when all calls have returned; default: on this thread alone.
+/// Writes the initial values of all parameters to an arena with this `layout`. Values depend on the
+/// initializer, the seed and the parameter's position in the network, not on the number of threads.
+/// `on_threads(work)` must call `work` on one or more threads, which divide the values among themselves, and
+/// return when all calls have returned; by default, it calls `work` on this thread.
 void initialize_parameters(
     const std::vector<Parameter>& parameters, const ArenaLayout& layout, std::uint64_t seed, float* arena,
     const std::function<void(const std::function<void()>& work)>& on_threads = [](auto& work) { work(); });

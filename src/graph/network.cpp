@@ -19,7 +19,7 @@ bool is_too_large(const Shape& shape) {
   return 1.0 * shape.channels * shape.height * shape.width > static_cast<double>(max_values);
 }
 
-/// Refuses sizes that overflow integer types, and typing errors that would exhaust memory.
+/// Refuses sizes that would overflow integer types or, probably due to typing errors, exhaust memory.
 void check_sizes(const LayerContext& layer, std::span<const Parameter> parameters) {
   constexpr double max_parameter_values = 1LL << 40;
   if (is_too_large(layer.output)) {
@@ -52,7 +52,7 @@ void check_inputs(const Operation& operation, const LayerContext& layer) {
   layer.refuse(fmt::format("takes {}, not {}", wanted, layer.inputs.size()));
 }
 
-/// The name that the operation's options have for its parameters; null: it has none.
+/// Member `name` of the operation's options, after which parameters are named; null if there is none.
 const std::string* parameters_name(const Operation& operation) {
   return std::visit(
       [](const auto& options) -> const std::string* {
@@ -126,7 +126,7 @@ Value Network::add(Operation operation, const std::vector<Value>& inputs, const 
   return {this, static_cast<int>(layers_.size()) - 1};
 }
 
-/// Names of layers with parameters are unique, since parameters are named after them. Layers without
+/// Names of layers with parameters are unique, because parameters are named after their layer. Layers without
 /// parameters do not reserve their names.
 bool Network::is_taken(const std::string& name, const Operation& operation) const {
   return std::any_of(layers_.begin(), layers_.end(), [&](const Layer& other) {

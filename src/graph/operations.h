@@ -15,9 +15,9 @@
 #include "lockstep/field.h"
 #include "lockstep/network.h"
 
-/// Traits of every operation: all that the project knows about it except its arithmetic. Network files, shape
-/// inference, cropping, tables, fingerprints and plans are derived from them. Does not include fmt, because
-/// the CUDA compiler reads this header.
+/// Traits of every operation: everything that the project knows about an operation except its arithmetic.
+/// Network files, shape inference, cropping, tables, fingerprints and plans are derived from the traits. This
+/// header does not include fmt, because the CUDA compiler reads it.
 
 /// The only list of operations. Backends declare a function `plan` for each entry.
 #define LOCKSTEP_OPERATIONS(ENTRY) \
@@ -43,53 +43,54 @@ constexpr std::size_t max_values = std::size_t{1} << 28;
 constexpr int max_features = 1 << 20;
 constexpr int max_window = 4096;
 
-/// Number of inputs of an operation. max 0: not available in network files.
+/// Number of inputs of an operation. An operation with max = 0 is not available in network files.
 struct InputCount {
   std::size_t min = 1;
   std::size_t max = 1;
 };
 
-/// Input pixels that an output pixel depends on. Decides which pixels may be cropped.
+/// Input pixels on which an output pixel depends. Determines which pixels may be cropped.
 enum class Reads {
   window,       ///< pixels of a sliding window: the options have kernel, stride and padding
-  same,         ///< the pixel at the same place
-  same_of_all,  ///< the pixel at the same place, but the operation numbers or counts all pixels: no cropping
+  same,         ///< the pixel at the same position
+  same_of_all,  ///< the pixel at the same position; not cropped, as the operation numbers or counts pixels
   all,
 };
 
 /// Whether and how a table of layers shows an option.
 enum class Show {
-  unusual,  ///< name and value, unless it is the usual value
+  unusual,  ///< name and value, unless the value is the usual one
   size,     ///< always, as "3x3"
   value,    ///< always, without the name
-  never,    ///< follows from the layer's shape and parameters
+  never,    ///< not shown, because the layer's shape and parameters imply the value
 };
 
-/// Names of first values in network files, fingerprints and saved models.
+/// Names of kinds of initial values in network files, fingerprints and saved models.
 inline Names choices_of(Initializer::Kind) {
   return {"standard", "zeros", "ones", "normal", "uniform", "he_fan_out"};
 }
-/// Whether first values of this kind have a scale: {"normal": SCALE} in network files.
+/// Whether initial values of this kind have a scale: {"normal": SCALE} in network files.
 constexpr bool has_scale(Initializer::Kind kind) {
   return kind == Initializer::Kind::normal || kind == Initializer::Kind::uniform;
 }
 
-/// Description of one option of an operation: int, double, bool or Initializer. The struct gives its default.
+/// Description of one option of an operation: int, double, bool or Initializer. The default value is that of
+/// the member of the operation's struct.
 struct OperationField {
-  const char* name;            ///< in network files
+  const char* name;            ///< name in network files
   int min = 0;                 ///< integers only
   int max = max_window;        ///< integers only
-  bool required = false;       ///< whether network files must contain it
-  const char* word = nullptr;  ///< stands for the number of classes in network files
+  bool required = false;       ///< whether network files must contain the option
+  const char* word = nullptr;  ///< word for the number of classes in network files; null: none
   Show show = Show::unusual;
-  std::optional<int> usual = {};     ///< the usual value; empty: the default
-  const char* usual_text = nullptr;  ///< the default in words; null: its value
+  std::optional<int> usual = {};     ///< the usual value; empty: the default value
+  const char* usual_text = nullptr;  ///< the default in words; null: the default as a value
   const char* shown_as = nullptr;    ///< replaces name and value in tables of layers
 };
 
 /// A layer under construction.
 struct LayerContext {
-  const std::string& name;  ///< prefix of its parameters
+  const std::string& name;  ///< prefix of the names of the layer's parameters
   std::span<const Shape> inputs = {};
   Shape output = {};  ///< set for multiply_adds only
 
@@ -103,7 +104,7 @@ struct LayerContext {
     if (count < 1) refuse(what, " must be at least 1, not ", count);
   }
   void expect_vector() const;
-  /// Refuses a number added to variances that is 0 as a float.
+  /// Refuses an eps (the number added to variances) that is not a normal positive float.
   void expect_eps(double eps) const {
     if (!(eps >= static_cast<double>(std::numeric_limits<float>::min()))) {
       refuse("eps ", eps, " must be at least 1.2e-38");
@@ -131,27 +132,27 @@ struct SlidingWindow {
 /// Output shape of a window that slides over the layer's input. Refuses windows that do not fit.
 Shape slide(const LayerContext& layer, int channels, const SlidingWindow& window);
 
-/// Weight and bias as PyTorch lays them out: [output, ...], [output].
+/// Weight and bias with PyTorch's shapes: [output, ...], [output].
 std::vector<Parameter> weight_and_bias(const LayerContext& layer,
                                        const std::vector<std::int64_t>& weight_shape, Initializer weight,
                                        bool with_bias);
-/// Weight and bias of a normalization: [channels of the input] each, biases zeros. Refuses first values that
-/// depend on a number of inputs or outputs.
+/// Weight and bias of a normalization, each of shape [channels of the input]; biases begin as zeros. Refuses
+/// initial weights that depend on the number of inputs or outputs.
 std::vector<Parameter> scale_and_shift(const LayerContext& layer, Initializer weight);
 
 /// Traits of an operation without parameters whose output has the shape of its only input.
 struct DefaultTraits {
   static constexpr InputCount inputs = {1, 1};
   /// Calls field(option, OperationField) for each option. Implementations bind all members of the struct, so
-  /// that a new member does not compile until it is described.
+  /// that code with a new member does not compile until fields() describes the member.
   template <class Options>
   static void fields(Options& /*options*/, auto&& /*field*/) {
     static_assert(std::is_empty_v<Options>, "options need fields()");
   }
-  /// Whether channel c of the output depends only on channel c of the input and that channel's parameters, so
-  /// that any range of channels can be computed alone.
+  /// Whether channel c of the output depends only on channel c of the input and this channel's parameters, so
+  /// that any range of channels can be computed separately.
   static bool by_channel(const auto& /*options*/, const Shape& /*input*/) { return false; }
-  /// Fills in options that others imply.
+  /// Fills in options whose values are implied by other options.
   static void complete(auto& /*options*/) {}
   /// Shape of the output. Refuses options and inputs that do not match.
   static Shape infer(const auto& /*options*/, const LayerContext& layer) { return layer.input(); }
@@ -159,17 +160,18 @@ struct DefaultTraits {
   static std::vector<Parameter> parameters(const auto& /*options*/, const LayerContext& /*layer*/) {
     return {};
   }
-  /// Multiply-adds of the forward pass for one image. Counts padding and ignores cropping, as papers and
-  /// torchvision do.
+  /// Number of multiply-adds of the forward pass for one image. Counts padding and ignores cropping, as
+  /// papers and torchvision do.
   static std::uint64_t multiply_adds(const auto& /*options*/, const LayerContext& /*layer*/) { return 0; }
 };
 
-/// Description of an operation. `Options` is its struct in lockstep/network.h. Defines
-///   name     in network files, tables and errors
-///   prefix   of the numbered names of its layers
-///   names    instead of both: a pair for each value of options.kind, in their order
-///   reads
-/// and overrides DefaultTraits where the operation differs.
+/// Traits of an operation. `Options` is the operation's struct in lockstep/network.h. Each specialization
+/// defines
+///   name     name in network files, tables and errors
+///   prefix   prefix of the numbered names of layers
+///   names    instead of name and prefix: a pair of both for each value of options.kind, in their order
+///   reads    see Reads
+/// and overrides members of DefaultTraits that do not apply to the operation.
 template <class Options>
 struct Traits;
 
@@ -444,7 +446,7 @@ struct Traits<Dropout> : DefaultTraits {
   }
 };
 
-// Traits of the operation that a variant holds.
+// Traits of the operation that the variant holds.
 
 std::string name_of(const Operation& operation);
 std::string prefix_of(const Operation& operation);
@@ -459,7 +461,7 @@ std::uint64_t multiply_adds(const Operation& operation, const LayerContext& laye
 /// All operations of network files with their default options, ordered by name.
 std::vector<Operation> operations_of_files();
 
-/// An option of an operation with its value and its usual value as text.
+/// An option of an operation, with the option's value and usual value as text.
 struct FieldText {
   OperationField field;
   std::string value;

@@ -30,7 +30,7 @@ float draw(const Initializer& initializer, std::uint64_t seed, std::uint32_t pos
   return static_cast<float>(initializer.scale * (2.0 * static_cast<double>(uniform(bits[0])) - 1.0));
 }
 
-/// Consecutive values of one parameter, small enough that threads end at about the same time.
+/// Consecutive values of one parameter, few enough that all threads finish at about the same time.
 struct Piece {
   static constexpr std::size_t most_values = 65536;  // one to two milliseconds of draws
   std::size_t parameter = 0;

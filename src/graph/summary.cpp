@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-/// Text of an option in a table of layers; may be empty.
+/// Text that shows an option in a table of layers; may be empty.
 std::string shown(const FieldText& text) {
   switch (text.field.show) {
     case Show::never:
@@ -64,7 +64,7 @@ std::vector<std::string> names_in_file(const Network& network) {
   const auto& layers = network.layers();
   std::vector<std::string> names;
   std::set<std::string> taken;
-  std::map<std::string, int> numbers;  // the last one, by prefix
+  std::map<std::string, int> numbers;  // [prefix] last number used
   for (const Network::Layer& layer : layers) {
     names.push_back(layer.name);
     if (!layer.parameters.empty()) taken.insert(layer.name);

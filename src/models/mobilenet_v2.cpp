@@ -25,7 +25,7 @@ constexpr TableRow table[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 
                               {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
 
 /// Expansion by a 1x1 convolution, depthwise 3x3 convolution, and projection by a 1x1 convolution without
-/// activation, with a shortcut if shapes are equal.
+/// activation; with a shortcut if input and output have the same shape.
 Value inverted_residual(Value x, const TableRow& row, int stride, const std::string& name) {
   const int hidden = x.shape().channels * row.expansion;
   int position = 0;

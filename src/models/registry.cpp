@@ -37,7 +37,7 @@ const std::map<std::string, Make>& registry() {
   return models;
 }
 
-/// Widths of "mlp:256,128". Empty: the name does not start with "mlp:".
+/// Widths in a name such as "mlp:256,128"; empty if the name does not start with "mlp:".
 std::vector<int> mlp_widths(const std::string& name) {
   constexpr std::string_view prefix = "mlp:";
   constexpr int max_width = 1 << 20;

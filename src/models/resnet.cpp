@@ -11,12 +11,12 @@ namespace {
 /// Building block of residual networks. Layers are called NAME.conv1, NAME.bn1, ... Weights are initialized
 /// as in torchvision.
 struct ResidualBlock {
-  int channels = 0;  ///< of the 3x3 convolutions
+  int channels = 0;  ///< output channels of the 3x3 convolutions
   int stride = 1;
   std::string name;
 };
 
-/// Convolution without bias, with padding kernel / 2 and weights by he_fan_out.
+/// Convolution without bias, with padding kernel / 2 and weights initialized by he_fan_out.
 Value residual_conv(Value x, const std::string& name, int channels, int kernel, int stride = 1) {
   return conv2d(x, {.channels = channels,
                     .kernel = kernel,
@@ -27,7 +27,8 @@ Value residual_conv(Value x, const std::string& name, int channels, int kernel, 
                     .name = name});
 }
 
-/// The input, or a 1x1 convolution and batch norm of it if shapes differ (option B).
+/// The block's input `x` or, if the shapes of `x` and `y` differ, a 1x1 convolution and batch norm of `x`
+/// (option B).
 Value shortcut(Value x, Value y, const ResidualBlock& block) {
   if (x.shape() == y.shape()) {
     return x;
@@ -61,8 +62,8 @@ Value bottleneck_block(Value x, const ResidualBlock& block) {
 
 using Block = Value (*)(Value, const ResidualBlock&);
 
-/// Blocks layerI.0, layerI.1, ... of each stage I; channels double from stage to stage, and the first block
-/// of all stages but the first halves the image.
+/// Stages I = 1, 2, ... of blocks layerI.0, layerI.1, ... Channels double from stage to stage, and the first
+/// block of every stage but the first halves the image.
 Value residual_stages(Value x, Block block, std::span<const int> repeats, int channels) {
   int number = 0;
   for (const int count : repeats) {

@@ -12,7 +12,7 @@ constexpr int column_a[] = {64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0
 constexpr int column_d[] = {64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0};
 
 Value convolutions(Value x, std::span<const int> column, bool batch_norm) {
-  int position = 0;  // in torchvision's list of modules
+  int position = 0;  // position in torchvision's list of modules
   const auto next_name = [&] { return fmt::format("features.{}", position++); };
   for (const int channels : column) {
     if (channels == 0) {

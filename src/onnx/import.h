@@ -14,30 +14,32 @@
 namespace lockstep {
 
 struct OnnxImportOptions {
-  std::optional<Shape> input = {};  ///< shape of a sample; none: that of the model
-  bool weights = true;              ///< whether the values of the parameters are read, too
+  std::optional<Shape> input = {};  ///< shape of a sample; empty: the shape in the model
+  bool weights = true;              ///< whether to read the values of the parameters, too
 };
 
-/// Network of an ONNX model.
+/// Network and other contents of an ONNX model.
 struct OnnxImport {
   std::unique_ptr<Network> network;
   /// Values of the network's parameters, in their order; empty if they were not read.
   std::vector<std::vector<float>> weights;
-  std::map<std::string, std::string> metadata;  ///< entries of the model beside the network
-  std::vector<std::string> notes;  ///< parts of the model that the network lacks, a sentence each
+  std::map<std::string, std::string> metadata;  ///< metadata entries of the model
+  std::vector<std::string> notes;  ///< notes for the user, such as parts of the model that were left out
 };
 
-/// Reads an ONNX model as PyTorch's exporters write it, with weights in the file or beside it.
+/// Reads an ONNX model as PyTorch's exporters write it, with weights in the file or in other files of its
+/// folder.
 ///
-/// Parameters are named after the initializers. First values of weights are chosen so that the model's
-/// weights could be drawn from them (onnx/initial_values.h).
+/// Parameters are named after the initializers. The initial values of weights are set to a distribution from
+/// which the model's weights may have been drawn (onnx/initial_values.h).
 ///
-/// Throws Error(data) with file, node and reason for a damaged file and for everything that a network cannot
-/// express, Error(usage) if the model does not fit `options.input`, and Error(resource) in a build without
-/// ONNX.
+/// Throws Error(data) naming file, node and reason for a damaged file and for everything that a network
+/// cannot express, Error(usage) if the model does not fit `options.input`, and Error(resource) in a build
+/// without ONNX.
 OnnxImport import_onnx(const std::filesystem::path& file, const OnnxImportOptions& options);
 
-/// Same for the bytes of a file, whose folder has the files that it names. Not in a build without ONNX.
+/// Same for a model whose contents are `bytes`. Other files with weights are read from the folder of `file`.
+/// Not available in a build without ONNX.
 OnnxImport parse_onnx(std::span<const std::byte> bytes, const std::filesystem::path& file,
                       const OnnxImportOptions& options);
 

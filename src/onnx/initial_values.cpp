@@ -9,7 +9,7 @@ namespace lockstep {
 namespace {
 
 constexpr double errors_allowed = 5.0;
-/// Fewer values would fit a distribution of some scale too easily.
+/// Minimum number of values for find_scale(); fewer values would too easily fit a distribution of some scale.
 constexpr std::size_t least_values = 256;
 
 struct Moments {
@@ -33,11 +33,11 @@ struct Moments {
   double mean = 0.0;
   double variance = 0.0;
   double kurtosis = 0.0;  ///< 3 for a normal distribution, 1.8 for a uniform one
-  double max = 0.0;       ///< of the absolute values
+  double max = 0.0;       ///< maximum of the absolute values
 };
 
-/// Whether values with these moments may have a distribution of mean 0. `spread`: standard deviation of a
-/// sample's kurtosis, times the square root of its size.
+/// Whether values with these moments may be drawn from a distribution with mean 0 and this `kurtosis`.
+/// `spread`: standard deviation of a sample's kurtosis, times the square root of the sample's size.
 bool has_shape(const Moments& found, double kurtosis, double spread) {
   const double root = std::sqrt(found.count);
   return std::abs(found.mean) <= errors_allowed * std::sqrt(found.variance) / root &&
@@ -46,7 +46,7 @@ bool has_shape(const Moments& found, double kurtosis, double spread) {
 bool is_normal(const Moments& found) { return has_shape(found, 3.0, std::sqrt(24.0)); }
 bool is_uniform(const Moments& found) { return has_shape(found, 1.8, 1.0); }
 
-/// Standard error of the variance, relative to it.
+/// Standard error of the variance, relative to the variance.
 double variance_error(const Moments& found) { return std::sqrt((found.kurtosis - 1.0) / found.count); }
 
 bool may_come_from(const Moments& found, const Initializer& rule) {
@@ -66,7 +66,7 @@ double roundest(double low, double high) {
   return unit < 1.0 ? whole / inverse : whole * unit;
 }
 
-/// Normal or uniform distribution of any scale.
+/// Normal or uniform distribution, of any scale, from which the values may have been drawn.
 std::optional<Initializer> find_scale(const Moments& found) {
   if (is_normal(found)) {
     const double deviation = std::sqrt(found.variance);

@@ -5,22 +5,24 @@
 
 #include "core/host_device.h"
 
-/// Element-wise functions shared by CPU vectors and GPU threads, with the same bits. `A` provides a type
-/// A::Value with operators + - * / and these functions:
+/// Element-wise functions shared by CPU vectors and GPU threads, which compute the same bits. `A` provides a
+/// type A::Value with operators + - * / and these functions:
 ///   number(float)                            constant
 ///   multiply_add(a, b, c)                    a b + c, rounded once
 ///   negative_multiply_add(a, b, c)           c - a b, rounded once
 ///   absolute(a), negative(a)
-///   less(a, b), above(a, b), at_least(a, b)  false where one is NaN
+///   less(a, b), above(a, b), at_least(a, b)  false if a or b is NaN
 ///   passes(a)                                not (a <= 0): NaN passes
-///   choose(condition, a, b)                  a where the condition holds, else b
-///   choose_or_zero(condition, a)             a where the condition holds, else +0
-///   zero_or(condition, a)                    +0 where the condition holds, else a
+///   choose(condition, a, b)                  a if the condition holds, else b
+///   choose_or_zero(condition, a)             a if the condition holds, else +0
+///   zero_or(condition, a)                    +0 if the condition holds, else a
 ///   power_of_two(n)                          2^n for an integer n in [-126, 127]; unspecified for NaN
-/// All functions are templates, so that code compiled for one instruction set is never linked into another's.
+/// All functions are templates, so that code compiled for one instruction set is never linked into code for
+/// another one.
 namespace lockstep {
 
-/// exp(x) for x <= 0, 0 below -87: x = n ln 2 + r, then the polynomial of Cephes' expf. NaN stays NaN.
+/// exp(x) for x <= 0; returns 0 below -87. Splits x = n ln 2 + r and applies the polynomial of Cephes' expf
+/// to r. NaN stays NaN.
 template <class A>
 LOCKSTEP_HD inline typename A::Value exponential(typename A::Value x) {
   using V = typename A::Value;
@@ -42,7 +44,7 @@ LOCKSTEP_HD inline typename A::Value exponential(typename A::Value x) {
   return A::zero_or(tiny, p * A::power_of_two(n));
 }
 
-/// log(x) for finite x >= 1: x = 2^e m with m in [2/3, 4/3), log m = 2 atanh((m - 1) / (m + 1)). Returns
+/// log(x) for finite x >= 1, with x = 2^e m, m in [2/3, 4/3) and log m = 2 atanh((m - 1) / (m + 1)). Returns
 /// other arguments, including NaN, unchanged.
 template <class A>
 LOCKSTEP_HD inline double logarithm_above_one(double x) {
@@ -74,9 +76,9 @@ LOCKSTEP_HD inline typename A::Value sigmoid(typename A::Value x) {
   return A::choose(A::less(x, zero), e, one) / (one + e);
 }
 
-// Activations: value(x), and gradient(x, gradient of the value).
+// Activations: value(x), and gradient(x, grad), where grad is the gradient of the value.
 
-/// max(x, 0). NaN and its gradient pass. `gradient` accepts the value instead of x.
+/// max(x, 0). NaN passes, and so does the gradient at NaN. `gradient` also accepts value(x) in place of x.
 template <class A>
 struct Relu {
   using V = typename A::Value;
@@ -84,7 +86,7 @@ struct Relu {
   LOCKSTEP_HD static V gradient(V x, V grad) { return A::choose_or_zero(A::passes(x), grad); }
 };
 
-/// min(max(x, 0), 6). `gradient` accepts the value instead of x.
+/// min(max(x, 0), 6). `gradient` also accepts value(x) in place of x.
 template <class A>
 struct Relu6 {
   using V = typename A::Value;

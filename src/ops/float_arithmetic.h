@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// Arithmetic of single floats for ops/elementwise.h.
+/// Scalar float arithmetic for ops/elementwise.h.
 struct FloatArithmetic {
   using Value = float;
   LOCKSTEP_HD static float number(float value) { return value; }
@@ -23,7 +23,7 @@ struct FloatArithmetic {
   LOCKSTEP_HD static float choose(bool condition, float a, float b) { return condition ? a : b; }
   LOCKSTEP_HD static float choose_or_zero(bool condition, float a) { return condition ? a : 0.0F; }
   LOCKSTEP_HD static float zero_or(bool condition, float a) { return condition ? 0.0F : a; }
-  /// Uses that the lowest bits of n + 1.5 * 2^23 are n, and that exponents begin at bit 23.
+  /// Relies on the lowest bits of n + 1.5 * 2^23 being n, and on exponents starting at bit 23.
   LOCKSTEP_HD static float power_of_two(float n) {
     const float shifted = n + 12582912.0F;
     std::uint32_t bits = 0;

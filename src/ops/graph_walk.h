@@ -9,36 +9,37 @@
 
 namespace lockstep {
 
-/// Arguments of one pass of a micro-batch through a plan: device addresses.
+/// Arguments of one pass of a micro-batch through a plan. All pointers are device addresses.
 struct Pass {
-  MicroBatch batch;                   ///< of at least 1 sample
+  MicroBatch batch;                   ///< at least 1 sample
   const float* parameters = nullptr;  ///< an arena of the plan's layout
   float* gradients = nullptr;         ///< an arena of the same layout; backward only
   std::byte* workspace = nullptr;
 };
 
 /// Walks a micro-batch through a graph in the same way on all devices: order of operations, contributions to
-/// gradients, clearing, loss. `Plan` derives from it and provides, for passes of a type derived from Pass:
+/// gradients, clearing, loss. `Plan` derives from GraphWalk and provides these functions, for passes of a
+/// type derived from Pass:
 ///
 ///   void run_forward(pass, node, memory), run_backward(pass, node, memory), run_loss(pass, memory)
-///   void recompute(pass, node, memory)   computes the result of a recomputable node once more
+///   void recompute(pass, node, memory)   recomputes the node's result; called for recomputable nodes only
 ///   void clear(pass, float* first, elements)
 ///   void add(pass, node, void* sum, const void* more)  adds `more` to the gradient of a node's output
-///   bool adds_later(node, input)         whether another operation adds this contribution
-///   WorkspaceBytes needed_bytes()        memory of its operations
-///   void finish_node(pass, node)         called after backward of every node, with and without gradients
+///   bool adds_later(node, input)         whether another operation adds the node's contribution to this
+///   input WorkspaceBytes needed_bytes()        memory that the plan's operations need void finish_node(pass,
+///   node)         called after backward of every node, even if it has no gradient
 ///
-/// `memory` is a NodeMemory<void>, that of the loss a LossTensors<void>.
+/// `memory` is a NodeMemory<void>, or a LossTensors<void> for run_loss.
 template <class Plan>
 class GraphWalk {
  public:
-  /// Number of nodes, including the input. Used as a node, it stands for the loss.
+  /// Number of nodes, including the input. As a node number, this value stands for the loss.
   std::size_t nodes() const { return graph_.nodes.size(); }
   /// All nodes except the input.
   NodeRange all() const { return {1, nodes()}; }
   NodeRange all_and_loss() const { return {1, nodes() + 1}; }
   const GradientFlow& gradients() const { return flow_; }
-  /// Memory that each node moves for the largest micro-batch.
+  /// Bytes that each node moves for the largest micro-batch.
   std::vector<NodeTraffic> traffic() const {
     return count_traffic(graph_, layout_, flow_, plan().needed_bytes().nodes);
   }
@@ -55,14 +56,14 @@ class GraphWalk {
   template <class AnyPass>
   void walk_forward(const AnyPass& pass, NodeRange range, LeafResult* result) const {
     for (std::size_t i = std::max<std::size_t>(range.begin, 1); i < std::min(range.end, nodes()); ++i) {
-      if (graph_.nodes[i].inputs.empty()) continue;  // nothing reads it, or a later node computes it
+      if (graph_.nodes[i].inputs.empty()) continue;  // unused, or computed as part of a later node
       plan().run_forward(pass, i, node_memory(pass, i));
     }
     if (range.end > nodes()) plan().run_loss(pass, loss_memory(pass, result));
   }
 
   /// Runs nodes from last to first and writes the gradients of their parameters. If the range contains the
-  /// last node, clears gradients that no node writes, since sums of gradients include them.
+  /// last node, also clears gradients that no node writes, because sums of gradients include them.
   template <class AnyPass>
   void walk_backward(const AnyPass& pass, NodeRange range) const {
     if (range.end >= nodes()) {
@@ -116,7 +117,7 @@ class GraphWalk {
   void* gradient(std::size_t node, std::byte* workspace) const {
     return block(workspace, memory_.nodes[node].gradient);
   }
-  /// Buffer for later contributions to the gradient of the k-th input.
+  /// Buffer for contributions to the k-th input's gradient, except the first one.
   void* aside(std::size_t k, std::byte* workspace) const { return workspace + memory_.aside[k]; }
 
   static std::size_t at(int id) { return static_cast<std::size_t>(id); }
@@ -129,7 +130,7 @@ class GraphWalk {
   ArenaLayout layout_;
   PlanOptions options_;
   GradientFlow flow_;
-  WorkspaceLayout memory_;  ///< set by the plan when its operations are known
+  WorkspaceLayout memory_;  ///< set by the plan once its operations are known
 
  private:
   const Plan& plan() const { return static_cast<const Plan&>(*this); }

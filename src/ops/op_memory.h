@@ -12,25 +12,26 @@
 namespace lockstep {
 
 /// An operation's view of an executor's memory during one micro-batch, on any device. `Element` is the type
-/// of stored activations; void: chosen at run time. Such a view converts to that of the type which an
-/// operation was planned for, and back. Unused pointers are null.
+/// of stored activations; void if the type is chosen at run time. A view of void converts to a view of the
+/// type that an operation was planned for, and back. Unused pointers are null.
 template <class Element>
 struct NodeMemory {
   int samples = 0;  ///< in the micro-batch, >= 1
   std::array<const Element*, max_inputs> inputs{};
   Element* output = nullptr;  ///< backward: read if the operation requested it
   const Element* grad_output = nullptr;
-  /// Overwritten; null: the gradient of this input is not needed.
+  /// Gradients of the inputs, overwritten. An entry is null if the gradient is not needed.
   std::array<Element*, max_inputs> grad_inputs{};
   /// Weight, bias, running mean, running variance, in PyTorch's layouts; aligned to a float. A chain of
-  /// operations has the parameters of its first operation, followed by those of the second, and so on.
+  /// operations has the parameters of all its operations, in the order of the chain.
   std::array<const float*, max_parameters> parameters{};
-  /// Sums over the samples, overwritten; layouts of the parameters. Running statistics: samples * the value
-  /// of the micro-batch. A bias: null if its gradient is not to be computed.
+  /// Gradients summed over the samples, overwritten, in the layouts of the parameters. Entries of running
+  /// statistics receive samples * the statistic of the micro-batch. The bias's entry is null if its gradient
+  /// must not be computed.
   std::array<float*, max_parameters> grad_parameters{};
   std::byte* saved = nullptr;          ///< kept from forward to backward
   std::byte* scratch = nullptr;        ///< free between calls
-  const std::uint64_t* ids = nullptr;  ///< of the samples; with `random`, they determine random numbers
+  const std::uint64_t* ids = nullptr;  ///< sample ids; together with `random`, determine random numbers
   const RandomKey* random = nullptr;
 
   template <class Typed>
@@ -53,18 +54,18 @@ struct NodeMemory {
   }
 };
 
-/// The loss's view. Labels, shares and predictions have one entry per sample. Partner labels and shares are
-/// null unless samples are mixed. Targets, [sample][output], replace labels in tasks other than
-/// classification; then there are no predictions.
+/// The loss's view of an executor's memory. Labels, shares and predictions have one entry per sample. Partner
+/// labels and shares are null unless samples are mixed. In tasks other than classification, targets,
+/// [sample][output], replace labels, and there are no predictions.
 template <class Element>
 struct LossTensors {
   int samples = 0;
   const Element* logits = nullptr;
-  Element* gradient = nullptr;  ///< of the sum of the losses, overwritten; null: not needed
+  Element* gradient = nullptr;  ///< gradient of the summed losses, overwritten; null if not needed
   const std::int32_t* labels = nullptr;
   const std::int32_t* partner_labels = nullptr;
   const float* targets = nullptr;
-  const float* shares = nullptr;        ///< weight of a sample's own label or targets
+  const float* shares = nullptr;        ///< weight of a sample's own label or targets; partner: 1 - share
   std::int32_t* predictions = nullptr;  ///< written
   LeafResult* result = nullptr;
   std::byte* scratch = nullptr;

@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// Maximum number of parameters of an operation, or of several that a device runs as one.
+/// Maximum number of parameters of an operation, or of several operations that a device runs as one.
 constexpr std::size_t max_parameters = 12;
 
 /// Sums over the samples of one micro-batch.
@@ -21,25 +21,26 @@ struct NodeRange {
   bool operator==(const NodeRange&) const = default;
 };
 
-/// A part of the backward pass, which runs from the last node to the first. After it, gradients of the
-/// arena's elements from `final_from` on are final.
+/// A part of the backward pass, which runs from the last node to the first. After this part, the gradients of
+/// arena elements from `final_from` on are final.
 struct GradientPart {
   NodeRange nodes;
   std::size_t final_from = 0;
 };
 
-/// Purpose that a graph is compiled for.
+/// Options for compiling a graph to a plan.
 struct PlanOptions {
   int samples = 0;       ///< maximum in a micro-batch
   bool training = true;  ///< whether to compile the backward pass
   Task task = Task::classification;
   float label_smoothing = 0.0F;  ///< in [0, 1); classification only
-  /// Whether each parameter of the network is frozen. Backward stops where everything before is frozen.
-  /// Empty: none is.
+  /// Whether each parameter of the network is frozen. Backward skips nodes if they and all nodes before them
+  /// are frozen. Empty if no parameter is frozen.
   std::vector<bool> frozen = {};
-  /// Whether results that are cheap to compute are computed again in backward instead of kept. CPU only.
+  /// Whether backward recomputes results that are cheap to compute, instead of keeping them. CPU only.
   bool recompute = false;
-  /// Whether nodes can run alone: blocks of the workspace share no memory, and no nodes run as one.
+  /// Whether single nodes can be run: blocks of the workspace other than scratch share no memory, and no
+  /// nodes are merged into one operation.
   bool nodes_apart = false;
 };
 

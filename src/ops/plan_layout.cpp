@@ -9,7 +9,7 @@ namespace {
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-/// Relies on nodes being ordered: inputs precede their readers.
+/// Relies on the order of nodes: inputs precede their readers.
 std::vector<bool> find_needed(const Graph& graph, const PlanOptions& options) {
   std::vector<bool> needed(graph.nodes.size(), false);
   if (!options.training) return needed;
@@ -32,7 +32,7 @@ bool reads_in_backward(const Graph& graph, const GradientFlow& flow, const std::
   return flow.needed[at(reader)] && first < nodes[at(reader)].backward_reads_inputs;
 }
 
-/// By node: whether its result can be computed again from results that backward needs anyway.
+/// By node: whether the node's result can be recomputed from results that backward needs anyway.
 std::vector<bool> find_recomputable(const Graph& graph, const GradientFlow& flow,
                                     const std::vector<NodeBytes>& nodes) {
   std::vector<bool> present(nodes.size(), false), recomputable(nodes.size(), false);
@@ -47,9 +47,9 @@ std::vector<bool> find_recomputable(const Graph& graph, const GradientFlow& flow
   return recomputable;
 }
 
-/// By node: the node before whose backward its result is computed again; 0: it is kept, or not read again. A
-/// chain of recomputed nodes, each of which reads the one before, is computed again as a whole, before the
-/// first backward that reads its last result.
+/// By node: the number of the node before whose backward the result is recomputed; 0 if the result is kept,
+/// or not read in backward. If recomputed nodes read each other, all of them are recomputed together, before
+/// the first backward that reads the last one's result.
 std::vector<int> find_recomputed(const Graph& graph, const GradientFlow& flow,
                                  const std::vector<NodeBytes>& nodes) {
   std::vector<int> before(nodes.size(), 0);
@@ -66,8 +66,8 @@ std::vector<int> find_recomputed(const Graph& graph, const GradientFlow& flow,
   return before;
 }
 
-/// Steps of a pass through n nodes: forward of node i is step i, the loss step n, backward of node i step
-/// 2n - i.
+/// Steps of a pass through n nodes: forward of node i is step i, the loss is step n, and backward of node i
+/// is step 2n - i.
 class Timeline {
  public:
   Timeline(const Graph& graph, const GradientFlow& flow, const std::vector<NodeBytes>& nodes,
@@ -81,7 +81,7 @@ class Timeline {
   int loss() const { return size_; }
   int backward(int id) const { return 2 * size_ - id; }
   int end() const { return 2 * size_; }
-  /// Node before whose backward the result of `id` is computed again; 0: never.
+  /// Number of the node before whose backward the result of `id` is recomputed; 0 if it is not recomputed.
   int recomputed_before(int id) const { return recomputed_before_[at(id)]; }
 
   int last_read_in_forward(int id) const {
@@ -89,7 +89,8 @@ class Timeline {
     for (const int reader : graph_.readers_of(id)) last = std::max(last, reader);
     return last;
   }
-  /// The result of a node that is computed again is read then, too; 0: never.
+  /// Last backward step that reads the result of `id`, including to recompute readers of `id`; 0 if none
+  /// does.
   int last_read_in_backward(int id) const {
     int last = flow_.needed[at(id)] && nodes_[at(id)].backward_reads_output ? backward(id) : 0;
     for (const int reader : graph_.readers_of(id)) {
@@ -122,10 +123,10 @@ class Timeline {
 
 bool same_time(const MemoryBlock& a, const MemoryBlock& b) { return a.first <= b.last && b.first <= a.last; }
 
-/// Blocks of memory, and the variables that receive their offsets.
+/// Blocks of memory, and the variables that receive the blocks' offsets.
 class Blocks {
  public:
-  /// `apart`: whether all blocks are in use until step `end`.
+  /// `apart`: whether to treat all blocks as in use from step 0 to step `end`, so that none share memory.
   Blocks(bool apart, int end) : apart_(apart), end_(end) {}
 
   void add(std::size_t bytes, int first, int last, std::size_t* offset) {
@@ -173,7 +174,7 @@ void add_nodes(const Timeline& time, const GradientFlow& flow, const std::vector
   }
 }
 
-/// Adds scratch memory for each step of each node. Nodes that run alone share one block, that of the loss.
+/// Adds scratch memory for each step of each node. With nodes_apart, all nodes share the loss's block.
 void add_scratch(const Timeline& time, const PlanOptions& options, const GradientFlow& flow,
                  const WorkspaceBytes& bytes, WorkspaceLayout& layout, Blocks& blocks) {
   std::size_t most = bytes.loss_scratch;
@@ -259,7 +260,7 @@ std::array<Shape, max_inputs> input_shapes(const Graph& graph, const GraphNode& 
 
 std::vector<ArenaRange> ranges_without_gradient(const Graph& graph, const ArenaLayout& layout,
                                                 const GradientFlow& flow) {
-  std::vector<bool> cleared(layout.offsets.size(), true);  // those that no node has, as nothing reads them
+  std::vector<bool> cleared(layout.offsets.size(), true);  // stays true for parameters that no node has
   for (std::size_t i = 1; i < graph.nodes.size(); ++i) {
     for (const int parameter : graph.nodes[i].parameters) {
       cleared[at(parameter)] = !flow.needed[i];

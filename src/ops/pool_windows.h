@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// Windows of a pooling layer in one direction.
+/// Windows of a pooling layer along one dimension.
 struct PoolAxis {
   int size = 0;     ///< size of the input
   int outputs = 0;  ///< number of windows
@@ -35,27 +35,29 @@ struct PoolAxis {
     if (kernel == 0) {
       return {floor_of(position, outputs, size), ceil_of(position + 1, outputs, size), 0};
     }
-    const int before = position + padding - kernel;  // start of the last window that ends at or before it
+    // Windows that start at `before` or earlier, counted from the start of the padding, end before
+    // `position`.
+    const int before = position + padding - kernel;
     const int begin = before < 0 ? 0 : before / stride + 1;
     return {begin, smaller((position + padding) / stride + 1, outputs), 0};
   }
 
  private:
   LOCKSTEP_HD static int smaller(int a, int b) { return a < b ? a : b; }
-  // a b / c, rounded down and up; the product may exceed an int.
+  // a b / c, rounded down and up; a b may exceed the range of int.
   LOCKSTEP_HD static int floor_of(int a, int b, int c) { return static_cast<int>(std::int64_t{a} * b / c); }
   LOCKSTEP_HD static int ceil_of(int a, int b, int c) {
     return static_cast<int>((std::int64_t{a} * b + c - 1) / c);
   }
 };
 
-/// Both directions of a pooling layer.
+/// Windows of a pooling layer along both dimensions.
 struct PoolWindows {
   PoolAxis rows;
   PoolAxis columns;
 };
 
-/// Windows of a pooling layer. Layers without a kernel are adaptive.
+/// Windows of `pool`, which is adaptive if it has no `kernel`.
 template <class Pool>
 PoolWindows pool_windows(const Pool& pool, Shape input, Shape output) {
   PoolAxis axis;

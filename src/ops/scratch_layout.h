@@ -8,7 +8,7 @@ namespace lockstep {
 template <class Element, std::size_t alignment>
 class ScratchLayout {
  public:
-  /// Offset in bytes of an array of `count` elements.
+  /// Appends an array of `count` elements and returns its offset in bytes.
   std::size_t add(std::size_t count) {
     const std::size_t offset = bytes_;
     bytes_ += (count * sizeof(Element) + alignment - 1) / alignment * alignment;

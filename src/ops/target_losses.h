@@ -2,13 +2,13 @@
 
 #include "ops/elementwise.h"
 
-/// Losses whose targets are numbers, one for each of the network's outputs, for a single output of a sample;
-/// shared by CPU vectors and GPU threads like ops/elementwise.h. The loss of a sample is the mean over its
-/// outputs. Each has, of output z with target t:
-///   gradient(z, t)              derivative of the loss by z
-///   decay(z)                    number that value() needs and that vectors compute faster
+/// Losses with one numeric target for each output of the network, shared by CPU vectors and GPU threads like
+/// ops/elementwise.h. The loss of a sample is the mean over its outputs. Each loss defines, for a single
+/// output z with target t:
+///   gradient(z, t)              derivative of the loss with respect to z
+///   decay(z)                    the part of value() that is computed faster with vectors
 ///   value(z, t, decay(z))       loss in double precision
-///   is_right(z, t)              whether the output predicts the target; false where there is no such thing
+///   is_right(z, t)              whether the output predicts the target; always false for squared errors
 namespace lockstep {
 
 /// (z - t)^2

@@ -39,8 +39,9 @@ struct ArenaUpdateOptions {
 };
 
 /// Update of the elements that one rank owns: norms, clipping, the optimizer's rule, running statistics and
-/// averages. Methods record work on a stream; the update must outlive the recording. All addresses are the
-/// device's. The same bits on any number of ranks. Steps with StepOutcome::updates 0 change nothing.
+/// averages. Methods record work on a stream; the update must outlive the recording. All addresses are in
+/// device memory. The bits are the same on any number of ranks. A step with StepOutcome::updates == 0 changes
+/// nothing.
 class ArenaUpdate {
  public:
   virtual ~ArenaUpdate() = default;
@@ -54,7 +55,7 @@ class ArenaUpdate {
   /// and reduces the step's gradient scale if the norm exceeds clip_grad. A norm that is not finite prevents
   /// the update.
   virtual void clip(Stream& stream, const double* sums) = 0;
-  /// Layer-wise rules: Optimizer::prepare on `sum`, the total gradient of this rank's elements.
+  /// Layer-wise rules: applies Optimizer::prepare to `sum`, the total gradient of this rank's elements.
   virtual void prepare(Stream& stream, float* sum) = 0;
   /// Layer-wise rules: sets trust ratios from the sums of squares of all blocks.
   virtual void choose_trust_ratios(Stream& stream, const double* gradient_sums,

@@ -42,7 +42,7 @@ double multi_step_decay(const ScheduleOptions& options, const Position& position
   return integer_power(options.decay_rate, static_cast<std::uint64_t>(passed - milestones.begin()));
 }
 
-/// CosineAnnealingLR over the steps after the warm-up, as timm's `cosine`.
+/// CosineAnnealingLR over the steps after the warm-up, like timm's `cosine`.
 double cosine_decay(const ScheduleOptions& /*options*/, const Position& position) {
   return 0.5 * (1.0 + cosine_of_degrees(180.0 * position.done));
 }
@@ -138,7 +138,7 @@ float LearningRate::at(std::uint64_t step) const {
     if (before < warmup_steps_) return static_cast<float>(base_ * (before + 1.0) / warmup_steps_);
     first = warmup_steps_;
   }
-  // onecycle reaches its final rate at the last step, the other schedules after it, as PyTorch's do.
+  // onecycle reaches its final rate at the last step, the other schedules one step after it, as in PyTorch.
   const double length =
       schedule.includes_warmup ? std::max(1.0, steps_ - 1.0) : std::max(1.0, steps_ - first);
   const double rise = schedule.includes_warmup ? std::max(0.0, warmup_steps_ - 1.0) / length : 0.0;

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-/// Whether `text` matches the glob `pattern`, which needs backtracking to the last * only.
+/// Whether `text` matches the glob `pattern`. Backtracking to the last * is sufficient.
 bool matches(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
   while (t < text.size()) {
@@ -30,7 +30,7 @@ bool matches(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-/// The parameter's name, and its prefix before each dot.
+/// The parameter's name, and the prefix of the name before each dot.
 std::vector<std::string> names_of(const Parameter& parameter) {
   std::vector<std::string> names{parameter.name};
   for (std::size_t dot = parameter.name.find('.'); dot != std::string::npos;

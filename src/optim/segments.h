@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// Range of the arena that a step treats alike.
+/// Range of the arena whose elements a step treats alike.
 struct Segment {
   enum class Kind {
     trained,    ///< updated by the optimizer's rule
@@ -19,16 +19,16 @@ struct Segment {
   std::size_t begin = 0, end = 0;
   Kind kind = Kind::trained;
   bool weight_decay = true;
-  bool adapts = false;         ///< whether it has a trust ratio of its own; false: 1
+  bool adapts = false;         ///< whether the segment has a trust ratio; if not, it is 1
   double momentum = 0.0;       ///< statistic_momentum of a statistic
   std::size_t parameter = 0;   ///< index of the first parameter
   std::size_t parameters = 1;  ///< number of parameters
 };
 
-/// Ascending segments that tile the arena. Neighbouring parameters with the same treatment share a segment;
-/// one that adapts has a single parameter. `layerwise`: whether the rule has trust ratios. Throws
+/// Ascending segments that tile the arena. Neighbouring parameters with the same treatment share a segment; a
+/// segment that adapts has a single parameter. `layerwise`: whether the rule has trust ratios. Throws
 /// Error(usage) for a pattern of options.freeze that matches nothing, naming the nearest parameter or layer,
-/// and when nothing is trained.
+/// and if every parameter is frozen or a statistic.
 std::vector<Segment> make_segments(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
                                    const OptimizerOptions& options, bool layerwise);
 

@@ -68,7 +68,7 @@ std::string environment_json(const Environment& environment) {
   JsonValue json = json_of(environment);
   json.erase("more");
   for (const auto& [name, value] : environment.more) json[name] = value;
-  // Arguments may hold any bytes; those that are not UTF-8 are replaced.
+  // Arguments may hold any bytes; bytes that are not UTF-8 are replaced.
   return json_text(json, 2) + "\n";
 }
 

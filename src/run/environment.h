@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// Machine, program and launch of a run, for repeating it or explaining its speed.
+/// Machine, program and launch of a run, to repeat the run or explain its speed.
 struct Environment {
   std::string lockstep;  ///< version
   std::string compiler;
@@ -32,8 +32,8 @@ struct Environment {
 LOCKSTEP_MEMBERS(Environment, lockstep, compiler, mpi, image_libraries, cpu, simd, cores, memory_bytes,
                  kernel, hosts, ranks, threads, rank_map, command_line, started, more)
 
-/// Properties of this machine and program: compiler, CPU, cores, memory, kernel and time. Those that cannot
-/// be read stay empty. Never throws.
+/// Properties of this machine and program: compiler, CPU, cores, memory, kernel and time. Properties that
+/// cannot be read stay empty. Never throws.
 Environment this_environment();
 
 /// Text of environment.json: one object, memory in bytes.

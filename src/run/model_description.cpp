@@ -80,7 +80,7 @@ bool is_task(const std::string& name) {
   return std::ranges::find(tasks, name) != tasks.end();
 }
 
-/// Throws Error(data) for entries that can be read, but that no model has.
+/// Throws Error(data) for entries that can be read but are not valid for any model.
 void check(const ModelDescription& description, const std::string& origin) {
   check_input(description, origin);
   if (!is_task(description.task)) {
@@ -140,7 +140,7 @@ ModelDescription description_of(const std::map<std::string, std::string>& entrie
   if (is_own) {
     check(description, origin);
   } else if (!is_task(description.task)) {
-    description.task = ModelDescription().task;  // another program's word
+    description.task = ModelDescription().task;  // another program's term
   }
   return description;
 }

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-/// Message of a rank to all others.
+/// Texts that a rank sends to all others.
 struct RankTexts {
   FixedText<256> host;
   FixedText<256> device;

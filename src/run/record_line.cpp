@@ -52,7 +52,7 @@ struct FieldWriter {
   fmt::memory_buffer& text;
 };
 
-/// Field of a line. Throws Error(data) if the line is no object or does not have it.
+/// Field `name` of a line. Throws Error(data) if the line is not an object or lacks the field.
 const JsonValue& required(const JsonValue& json, const char* name) {
   const auto found = json.find(name);
   if (found == json.end()) throw Error(Category::data, fmt::format("'{}' is missing", name));
@@ -86,7 +86,7 @@ struct FieldReader {
   const JsonValue& json;
 };
 
-/// Every event but the end has a step or an epoch, by which is_within places it.
+/// Whether every event except EndReport has a step or an epoch, which is_within needs.
 template <class... Reports>
 constexpr bool have_places(std::type_identity<std::variant<Reports...>> /*events*/) {
   return ((

@@ -11,14 +11,14 @@
 #include "core/json/json.h"
 #include "lockstep/reports.h"
 
-/// Lines of metrics.jsonl: an event each, as its `visit` describes it.
+/// Lines of metrics.jsonl. Each line is one event, as the event's `visit` describes it.
 namespace lockstep {
 
-/// Appends the line of `event` to `text`. Numbers have 9 significant digits; NaN and infinity are null. For a
-/// step, nothing is allocated once `text` is large enough.
+/// Appends the line of `event` to `text`. Numbers have 9 significant digits; NaN and infinity become null.
+/// For a step, allocates nothing once `text` is large enough.
 void append_line(fmt::memory_buffer& text, const RunEvent& event);
 
-/// Appends a number with the digits that lines have; float in its shortest form: 0.1 instead of 0.100000001.
+/// Appends a number with as many digits as in lines; float in its shortest form: 0.1 instead of 0.100000001.
 template <class Number>
 void append_number(fmt::memory_buffer& text, Number number) {
   if constexpr (std::is_same_v<Number, double>) {
@@ -36,7 +36,7 @@ std::string number_text(Number number) {
   return fmt::to_string(text);
 }
 
-/// A line that was read, perhaps of a later version.
+/// A line that was read; a later version may have written it.
 class RecordLine {
  public:
   /// Throws Error(data) with the reason for a line that is damaged.
@@ -46,10 +46,11 @@ class RecordLine {
   bool is_not_finite() const { return kind_ == NotFiniteReport::event; }
   /// Step of the event; 0: the line has none.
   std::uint64_t step() const { return step_; }
-  /// Whether it is about what a run did until `last_step` and `last_epoch`; not about how it ended there.
+  /// Whether the event is from the run up to `last_step` and `last_epoch`; false for an event that ended the
+  /// run.
   bool is_within(std::uint64_t last_step, int last_epoch) const;
-  /// The event; none: only a later version knows it. Numbers that are null become NaN. Throws Error(data)
-  /// with the reason if a field is missing or has another type.
+  /// The event; nullopt if only a later version knows it. Numbers that are null become NaN. Throws
+  /// Error(data) with the reason if a field is missing or has another type.
   std::optional<RunEvent> event() const;
 
  private:
@@ -57,7 +58,7 @@ class RecordLine {
   std::string kind_;
   std::uint64_t step_ = 0;
   int epoch_ = 0;
-  bool ends_ = false;  ///< whether the run ended with it
+  bool ends_ = false;  ///< whether the event ended the run
 };
 
 }  // namespace lockstep

@@ -31,7 +31,7 @@ bool writes_log(const OutputOptions& options, int rank) {
   return rank == 0 && !shows_progress(options) && isatty(STDERR_FILENO) == 0;
 }
 
-/// Start of a rank's lines in a log of several ranks.
+/// Prefix of a rank's lines in a log of several ranks.
 std::string log_prefix(const OutputOptions& options, const RankPlace& place) {
   if (options.log_ranks == LogRanks::first) return "";
   return fmt::format("[rank {}/{} host {}] ", place.rank, place.ranks, place.host);
@@ -62,7 +62,7 @@ Recorder make_recorder(const OutputOptions& options, const std::filesystem::path
                                            steady_seconds, place.samples));
   }
   if (place.rank != 0) return recorder;
-  // Progress comes before the console: it clears its line before that prints one.
+  // ProgressSink must come before ConsoleSink: it clears its line before ConsoleSink prints one.
   if (shows_progress(options)) {
     recorder.add(std::make_unique<ProgressSink>(stderr, steady_seconds, place.samples));
   }

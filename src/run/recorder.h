@@ -15,19 +15,20 @@
 namespace lockstep {
 
 /// Passes events to sinks, in the order in which they were added. A sink that fails does not end the run: a
-/// warning is printed, and the sink gets no more events.
+/// warning is printed, and the sink receives no more events.
 class Recorder {
  public:
   void add(std::unique_ptr<Sink> sink);
-  /// Whether no sink gets events.
+  /// Whether no sink receives events.
   bool empty() const { return sinks_.empty(); }
   void on_event(const RunEvent& event);
   void flush();
-  /// Runs other work that writes; a failure becomes a warning. Result and `file` as in DeferredError.
+  /// Runs other work that writes; a failure becomes a warning. The result and `file` are as in
+  /// DeferredError::attempt.
   bool attempt(const std::function<void()>& work, const std::string& file = {}) {
     return failures_.attempt(work, file);
   }
-  /// Throws the first failure of a sink or an attempt, unless it is undone.
+  /// Throws the first failure of a sink or an attempt that was not cleared, if any.
   void rethrow() const { failures_.rethrow(); }
 
  private:
@@ -41,11 +42,11 @@ class Recorder {
 enum class ProgressLine { automatic, on, off };
 inline Names choices_of(ProgressLine) { return {"auto", "on", "off"}; }
 
-/// Ranks that print the lines of a job's log.
+/// Ranks that print log lines.
 enum class LogRanks { first, all };
 inline Names choices_of(LogRanks) { return {"0", "all"}; }
 
-/// Output of a run, mostly of rank 0; `visit` describes the options.
+/// Options for the output of a run, mostly that of rank 0, as `visit` describes them.
 struct OutputOptions {
   std::string run_directory = "auto";  ///< auto: a new folder in runs/; none: nothing is kept
   std::string save_model;
@@ -107,7 +108,7 @@ void visit(O& options, Visitor&& field) {
                 .scope = Scope::local});
 }
 
-/// Rank of a recorder, and what it records.
+/// Rank that a recorder belongs to, and the kind of samples that the run trains on.
 struct RankPlace {
   int rank = 0;
   int ranks = 1;
@@ -115,9 +116,9 @@ struct RankPlace {
   SampleKind samples = SampleKind::image;
 };
 
-/// Recorder of a rank. Rank 0: lines on stdout, progress or a log on stderr, metrics.jsonl, report.html and
-/// with `tensorboard` event files in the run directory `run`, which exists (empty: no record is kept). Other
-/// ranks: with LogRanks::all, their logs on stderr. Throws Error(resource).
+/// Recorder of a rank. Rank 0 writes lines to stdout, progress or a log to stderr and, in the run directory
+/// `run`, which must exist, metrics.jsonl, report.html and with `tensorboard` event files. If `run` is empty,
+/// no record is kept. Other ranks write logs to stderr with LogRanks::all. Throws Error(resource).
 Recorder make_recorder(const OutputOptions& options, const std::filesystem::path& run,
                        const RankPlace& place = {});
 

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::string_view not_finite_prefix = "not-finite-step-";
 
-/// The line; none: it is damaged.
+/// Parses a line; nullopt if it is damaged.
 std::optional<RecordLine> read_line(std::string_view line) {
   try {
     return RecordLine(line);
@@ -43,7 +43,7 @@ bool is_numbered(std::string_view name, std::string_view prefix) {
   return !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Each N of the entries NAME-N of `parent`, descending.
+/// The N of each entry NAME-N in `parent`, in descending order.
 std::vector<int> numbers(const std::filesystem::path& parent, const std::string& name) {
   std::vector<int> result;
   for (const std::string& entry : list_folder(parent)) {
@@ -159,12 +159,13 @@ std::vector<std::string> RunFolder::cut_record(std::uint64_t step, int epoch, st
     const std::string_view line = text.substr(begin, end - begin);
     const std::optional<RecordLine> event = read_line(line);
     if (!event) {
-      ++damaged_at_end;  // perhaps of later steps
+      ++damaged_at_end;  // perhaps of later steps, which are removed anyway
       continue;
     }
     const std::uint64_t last = event->is_not_finite() ? std::max(step, passed) : step;
-    if (!event->is_within(last,
-                          epoch)) {  // lines are not in order: a checkpoint is written while later steps run
+    // Later lines may still belong to the run: lines are not in order, because a checkpoint is written while
+    // later steps run.
+    if (!event->is_within(last, epoch)) {
       damaged_at_end = 0;
       continue;
     }
@@ -193,10 +194,10 @@ std::filesystem::path new_run_folder(const std::filesystem::path& parent, const 
   for (int number = used.empty() ? 1 : used.front() + 1;; ++number) {
     std::filesystem::path folder = parent / fmt::format("{}-{}", name, number);
     if (files().mkdir(folder) == 0) {
-      sync_folder(parent);  // else a crash of the machine would take the checkpoints with it
+      sync_folder(parent);  // otherwise a crash of the machine would lose the folder with its checkpoints
       return folder;
     }
-    if (errno != EEXIST) {  // else taken by another run
+    if (errno != EEXIST) {  // EEXIST: taken by another run
       refuse_file(folder, std::generic_category().message(errno), Category::resource);
     }
   }

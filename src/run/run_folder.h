@@ -16,12 +16,12 @@ namespace lockstep {
 
 /// State of a run folder, found without writing to it.
 struct RunSurvey {
-  bool exists = false;                               ///< whether there is such a folder
+  bool exists = false;                               ///< whether the folder exists
   bool used = false;                                 ///< whether a run has begun there: it has a record
-  std::vector<std::filesystem::path> checkpoints{};  ///< whole ones, those of later steps first
+  std::vector<std::filesystem::path> checkpoints{};  ///< whole checkpoints, later steps first
 };
 
-/// Files and folders of which a run has one: paths below its folder.
+/// Files and folders that a run has exactly once: paths relative to its folder.
 struct RunFileNames {
   const char* options = "options.cfg";
   const char* environment = "environment.json";
@@ -45,8 +45,8 @@ struct RunFileNames {
 class RunFolder {
  public:
   RunFolder() = default;
-  /// Touches no file. An empty path means that nothing is kept of the run. A slash at its end is left out, so
-  /// that the path is the parent of its files' paths.
+  /// Touches no file. Empty path: the run stores nothing. A trailing slash is removed, so that path() is the
+  /// parent path of the files.
   explicit RunFolder(std::filesystem::path path)
       : path_(path.has_filename() ? std::move(path) : path.parent_path()) {}
 
@@ -61,56 +61,56 @@ class RunFolder {
   std::filesystem::path checkpoints() const { return path_ / names.checkpoints; }
   std::filesystem::path final_model() const { return path_ / names.final_model; }
   std::filesystem::path best() const { return path_ / names.best; }
-  /// Samples of a step whose loss, or the norm of whose gradient, is not finite.
+  /// File with the samples of a step whose loss or gradient norm is not finite.
   std::filesystem::path not_finite(std::uint64_t step) const;
-  /// Number of these files.
+  /// Number of such files in the folder.
   std::size_t not_finite_files() const;
   /// Whether `file`, a path below this folder, has the name of a file that runs write.
   bool knows(const std::filesystem::path& file) const;
 
-  /// Also throws as list_folder does.
+  /// State of the folder. Also throws as list_folder does.
   RunSurvey survey() const;
-  /// Throws Error(usage) if a new run cannot begin here, as the folder holds checkpoints or a record; if the
-  /// run `begins_again`, a record is allowed unless there is a final model. Throws as check_manifests does,
-  /// if MANIFESTs of checkpoints are missing.
+  /// Throws Error(usage) if a new run cannot begin here because the folder holds checkpoints or a record; if
+  /// the run `begins_again`, a record is allowed unless there is a final model. Throws as check_manifests
+  /// does if the MANIFESTs of checkpoints are missing.
   void check_unused(bool begins_again = false) const;
-  /// Removes the record, if there is one, of a run without checkpoints: the run begins again. Throws as
-  /// remove_file does.
+  /// Removes the record of a run without checkpoints, if there is one, so that the run begins again. Throws
+  /// as remove_file does.
   void remove_record() const;
 
-  /// Locks the folder, which exists, for the life of this object, unless it has done so already. `holder`:
+  /// Locks the folder, which must exist, for the life of this object, unless it is already locked. `holder`:
   /// name of this process, which other processes print. Waits and throws as LockFile does.
   void lock(const std::string& holder, double seconds, Category in_use = Category::resource);
-  /// Throws Error(resource) if the path of the locked folder no longer leads to it, as after a move or a
-  /// removal: the run would continue in a folder without its lock, options and record. Also if somebody has
-  /// removed the lock and another run has begun here; without another run, locks it again, or throws
-  /// FileError if that fails.
+  /// Throws Error(resource) if the path no longer leads to the locked folder, as after a move or a removal:
+  /// the run would continue in a folder without its lock, options and record. Also throws if the lock was
+  /// removed and another run has begun here; if no other run has, locks the folder again, or throws FileError
+  /// if that fails.
   void check_place() const;
 
-  /// Creates the folder with its parents and its folder of checkpoints, removes temporary files of killed
+  /// Creates the folder, its parents and its folder of checkpoints, removes temporary files of killed
   /// writers, and writes options.cfg and environment.json with these texts. Throws Error(usage) as
   /// check_unused does, unless the run `continues` here; Error(resource) if a file cannot be written,
-  /// including the models and the report at the end.
+  /// including the models and the report that are written at the end.
   void create(const std::string& options, const std::string& environment, bool continues = false) const;
 
   /// Removes from the record the events of steps after `step` and of epochs after `epoch`, and the end. Keeps
-  /// those about values that were not finite up to step `passed`: the run has returned from there to a
-  /// checkpoint, and does not make these steps again. Also leaves out lines that a crash of the machine has
-  /// damaged. Returns what the record then lacks, in sentences.
+  /// the events about values that were not finite up to step `passed`: the run rolled back from there to a
+  /// checkpoint and does not repeat these steps. Also removes lines that a crash of the machine has damaged.
+  /// Returns sentences about what the record then lacks.
   std::vector<std::string> cut_record(std::uint64_t step, int epoch, std::uint64_t passed = 0) const;
 
  private:
   static constexpr RunFileNames names{};
   std::filesystem::path path_;
-  FileDescriptor descriptor_;  ///< of the locked folder; none where this process may not list it
+  FileDescriptor descriptor_;  ///< descriptor of the locked folder; none if this process may not list it
   std::unique_ptr<LockFile> lock_;
 };
 
-/// Creates an empty folder NAME-N in `parent`, with its parents, N being the number after the largest
-/// one there, from 1. Throws Error(resource).
+/// Creates an empty folder NAME-N in `parent`, which is created if missing. N is 1 more than the largest N
+/// there, or 1. Throws Error(resource).
 std::filesystem::path new_run_folder(const std::filesystem::path& parent, const std::string& name);
-/// Path of the folder NAME-N in `parent` with the largest N among those that hold a checkpoint or, if none
-/// does, among all; empty: there is none. A start that failed may leave a folder without a checkpoint.
+/// Path of the folder NAME-N in `parent` with the largest N among the folders that hold a checkpoint or, if
+/// none does, among all; empty if there is none. A failed start may leave a folder without a checkpoint.
 std::filesystem::path latest_run_folder(const std::filesystem::path& parent, const std::string& name);
 
 }  // namespace lockstep

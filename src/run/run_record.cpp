@@ -16,10 +16,10 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t longest_line = 1 << 24;  // a ConfusionReport, whose names of classes may be long texts
+constexpr std::size_t longest_line = 1 << 24;  // a ConfusionReport, whose class names may be long
 constexpr std::size_t longest_file = 1 << 20;  // options.cfg and environment.json
 
-/// Appends `entry` to an ascending list, instead of those from its number on. A resumed run repeats steps.
+/// Appends `entry` to an ascending list, replacing entries from its number on: a resumed run repeats steps.
 template <class Entry, class Number>
 void add_entry(std::vector<Entry>& list, Entry entry, Number Entry::*number) {
   while (!list.empty() && list.back().*number >= entry.*number) list.pop_back();
@@ -64,7 +64,7 @@ void read_metrics(RunRecord& record, const std::filesystem::path& file) {
   }
 }
 
-/// Empty if there is no such file.
+/// Text of options.cfg or environment.json; empty if there is no such file.
 std::string read_small_file(const std::filesystem::path& file) {
   return file_kind(file) == FileKind::missing ? std::string() : read_text(file, longest_file);
 }

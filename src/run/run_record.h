@@ -14,7 +14,7 @@ namespace lockstep {
 
 /// Digest of the parameters at some point of a run.
 struct RecordedDigest {
-  std::uint64_t number = 0;  ///< of the step or epoch after which it was taken
+  std::uint64_t number = 0;  ///< step or epoch after which the digest was computed
   std::string digest;        ///< "xxh3:" and 32 hexadecimal digits
 };
 
@@ -22,24 +22,25 @@ struct RecordedDigest {
 struct RunRecord {
   std::string name;               ///< name of the directory
   std::vector<StepReport> steps;  ///< ascending; the last report of each step, which a resumed run may repeat
-  std::vector<EpochReport> epochs;            ///< likewise; `epochs` of all reports is the largest epoch
-  std::vector<ConfusionReport> confusions;    ///< likewise
-  std::vector<RecordedDigest> step_digests;   ///< of "digest" events, likewise
-  std::vector<RecordedDigest> epoch_digests;  ///< of "epoch" events that have one, likewise
+  std::vector<EpochReport> epochs;            ///< ascending; `epochs` of all is the largest epoch
+  std::vector<ConfusionReport> confusions;    ///< ascending by epoch
+  std::vector<RecordedDigest> step_digests;   ///< of "digest" events, ascending
+  std::vector<RecordedDigest> epoch_digests;  ///< of "epoch" events that have one, ascending
   std::optional<EndReport> end;               ///< none: see reason_without_end
-  std::optional<NotFiniteReport> stopped;     ///< last event, if the run has stopped for it
-  Facts options;                              ///< options.cfg, in its order; empty: no such file
-  Facts environment;                          ///< environment.json, in its order; empty: no such file
+  std::optional<NotFiniteReport> stopped;     ///< the last event, if it stopped the run
+  Facts options;                              ///< options.cfg, in file order; empty if it is missing
+  Facts environment;                          ///< environment.json, in file order; empty if it is missing
 };
 
 /// Why the record of a run has no end, in words.
 std::string reason_without_end(const RunRecord& record);
 
-/// Samples of a run: images, also where the record does not say it.
+/// Kind of the samples of a run: images if the record does not say.
 SampleKind samples_of(const RunRecord& record);
 
-/// Reads the record in a run folder. Ignores an incomplete last line of metrics.jsonl, of a run that is
-/// writing it or was killed. Numbers that are null become NaN. Throws Error(data) with file, line and reason.
+/// Reads the record in a run folder. Ignores an incomplete last line of metrics.jsonl, as a run leaves while
+/// it is writing or if it is killed. Numbers that are null become NaN. Throws Error(data) with file, line and
+/// reason.
 RunRecord read_run_record(const RunFolder& folder);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Values of options that follow from the training samples.
+// Option values that are computed from the training samples.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-/// Rounds to four decimals, for short lines in records.
+/// Rounds to four decimals, to keep lines in records short.
 void round(std::vector<double>& numbers) {
   for (double& number : numbers) number = std::round(number * 1e4) / 1e4;
 }
@@ -29,7 +29,7 @@ void measure_input(const World& world, InputOptions& input, const Dataset& train
   ChannelStatistics found = measure_some_images(world, train, input.crop_share);
   round(found.mean);
   round(found.deviation);
-  std::ranges::replace(found.deviation, 0.0, 1.0);  // of a channel with one value
+  std::ranges::replace(found.deviation, 0.0, 1.0);  // 0: all pixels of the channel are equal
   if (mean) input.mean = found.mean;
   if (deviation) input.deviation = found.deviation;
 }

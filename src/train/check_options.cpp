@@ -21,7 +21,7 @@ constexpr int lanes = 16;  ///< samples that a CPU computes at once
   throw Error(Category::usage, message, field);
 }
 
-/// Divisor of `number` that is nearest to `wanted`, which is at least 1.
+/// Divisor of `number` that is nearest to `wanted` >= 1.
 int nearest_divisor(int number, int wanted) {
   for (int distance = 0;; ++distance) {
     if (wanted > distance && number % (wanted - distance) == 0) return wanted - distance;
@@ -29,7 +29,7 @@ int nearest_divisor(int number, int wanted) {
   }
 }
 
-/// The smallest divisors of `number` that are at least `min`, up to four.
+/// Up to four divisors of `number`: the smallest that are at least `min`.
 std::vector<int> divisors(int number, int min) {
   std::vector<int> found;
   for (int divisor = min; divisor <= number && found.size() < 4; ++divisor) {
@@ -57,8 +57,8 @@ std::string describe(Shape shape, int outputs, Task task) {
                      counted(outputs, what), task == Task::regression ? " to predict" : "");
 }
 
-/// Describes a label or targets of sample `id` that the task of the data set cannot have. Empty: they are
-/// good.
+/// Describes what is wrong with the label or targets of sample `id` for the task of the data set; empty if
+/// they are valid.
 std::string fault_of_target(const Dataset& dataset, std::uint64_t id) {
   const int classes = dataset.classes();
   if (dataset.task() == Task::classification) {
@@ -86,7 +86,7 @@ std::string fault_of_target(const Dataset& dataset, std::uint64_t id) {
 OptimizerOptions update_rule(const TrainerOptions& options) {
   OptimizerOptions rule = options.optimizer;
   if (options.on_nan != OnNan::stop && rule.clip_grad == 0.0) {
-    rule.clip_grad = std::numeric_limits<float>::max();  // the largest limit: no norm in use exceeds it
+    rule.clip_grad = std::numeric_limits<float>::max();  // computes the norm, but is too large to clip
   }
   return rule;
 }

@@ -9,31 +9,32 @@
 
 namespace lockstep {
 
-/// Throws Error(usage) for options that are impossible together, with this number of ranks or of training
-/// samples. Each must be possible by itself (check_fields), `batch.micro_batches` resolved.
+/// Throws Error(usage) for options that contradict each other, the number of ranks or the number of training
+/// samples. Each option must already have passed check_fields, and `batch.micro_batches` must be resolved.
 void check_options(const TrainerOptions& options, int ranks, std::uint64_t train_size);
 
-/// Throws Error(usage) unless the batch size is a number.
+/// Throws Error(usage) if the batch size is still by_data, not a number.
 void check_size(const BatchOptions& batch);
 
-/// Throws Error(usage) for a mean or a deviation of pixels that are not numbers from 0 to 1, as pixels are
-/// for the network. Tables may have any.
+/// Throws Error(usage) if a mean or deviation of pixels is outside [0, 1], the range of pixels for the
+/// network. Means and deviations of tables may have any value.
 void check_input(const InputOptions& input, Encoding encoding);
 
-/// Throws Error(usage) unless there are no weights, or one for each rank.
+/// Throws Error(usage) unless `weights` is empty, or has one weight per rank and at least one above 0.
 void check_rank_weights(const std::vector<double>& weights, int ranks);
 
-/// Throws Error(usage) unless the network can take the data set: images of the same shape, no more classes
-/// (for other tasks, as many targets), at least one sample, and no names of classes or one for each. `part`:
-/// name of the data set in messages.
+/// Throws Error(usage) unless the data set fits the network: samples of the same shape, no more classes than
+/// the network has (for other tasks, exactly as many targets), at least one sample, and either no class names
+/// or one per class. `part`: name of the data set in messages.
 void check_fit(const Network& network, const Dataset& dataset, const std::string& part = "data set");
 
-/// Throws Error(data), naming the sample, for a label or targets that its task does not have, or a scale of
-/// the targets that is not one. Of data sets of more than 16 million samples, checks as many.
+/// Throws Error(data) for a label or target that is invalid for the task, naming the sample, and for a
+/// target_scale() of a regression that is not finite or has no deviation above 0. Of more than 16 million
+/// samples, checks at most that many.
 void check_targets(const Dataset& dataset, const std::string& part = "data set");
 
-/// Does both for a part of the data of a run that trains on `train`, and throws Error(usage) unless their
-/// tasks are equal.
+/// Runs check_fit and check_targets on `dataset`, a part of the data of a run that trains on `train`. Also
+/// throws Error(usage) unless both have the same task.
 void check_part(const Network& network, const Dataset& train, const Dataset& dataset,
                 const std::string& part);
 

@@ -24,7 +24,7 @@
 namespace lockstep {
 namespace {
 
-/// Samples of a micro-batch, at least 1.
+/// Number of samples of a micro-batch, at least 1.
 int micro_batch_of(const EvaluationOptions& options, const Placement& placement) {
   const auto& [size, micro_batches] = options.batch;
   const int parts =
@@ -104,7 +104,7 @@ void predict(const World& world, const Network& network, const ModelFile& file, 
     throw Error(Category::usage, "predict() needs a function that takes the outputs");
   });
   const LoadedModel model(world, network, file, dataset, options);
-  world.agree([&] {  // labels are not used, and may be unknown; other targets are copied with their samples
+  world.agree([&] {  // class labels are not used and may be unknown; other targets are copied with samples
     if (dataset.task() != Task::classification) check_targets(dataset);
   });
   Predictor predictor(model.session(), model.graph(), network, dataset, model.micro_batch(),

@@ -19,8 +19,8 @@ namespace {
 /// instantiate and to start.
 constexpr std::uint64_t max_graph_leaves = 100;
 
-/// Results of the labels from the outputs for all samples, of which `skipped` could not be read: their
-/// outputs are NaN. Overwrites the outputs.
+/// Results of the labels, from the outputs for all samples. `skipped`: number of samples that could not be
+/// read, whose outputs are NaN. Overwrites the outputs.
 std::vector<LabelResult> results_of_all(std::span<float> outputs, const Dataset& dataset,
                                         std::uint64_t skipped) {
   const auto labels = static_cast<std::size_t>(dataset.classes());
@@ -46,7 +46,7 @@ std::vector<LabelResult> results_of_all(std::span<float> outputs, const Dataset&
 
 void check_read(const World& world, const Evaluation& evaluation, const std::string& what) {
   if (evaluation.samples > 0 || evaluation.skipped == 0) return;
-  world.agree([&] {  // all ranks know it, one prints it
+  world.agree([&] {  // all ranks detect this error, but one prints it
     throw Error(Category::data, fmt::format("none of the {} {} can be read", evaluation.skipped, what));
   });
 }
@@ -79,8 +79,8 @@ Evaluator::Evaluator(const Session& session, CompiledGraph& graph, const Dataset
   rounds_ = record(rounds);
 }
 
-/// Records a pass over the data set, in `rounds` rounds, which writes the predictions and outputs for which
-/// there is memory.
+/// Records a pass over the data set in `rounds` rounds. The pass writes predictions and outputs if they have
+/// memory.
 Evaluator::Rounds Evaluator::record(std::uint64_t rounds) {
   loader_.set_step(0, loader_.dataset().size());
   const LeafPass::RecordLeaf record_leaf = [this](Stream& stream, LeafRunner& runner,
@@ -121,7 +121,7 @@ std::optional<Evaluation> Evaluator::run_while(const std::function<bool()>& shou
   };
   for (const auto& round : rounds_) {
     if (should_continue) {
-      LeafResult last;  // so that rounds are not queued in the device
+      LeafResult last;  // copied so that rounds do not queue up on the device
       copy(&last, std::min(pass_.results().size(), 1UL) * sizeof last);
       if (!should_continue()) return std::nullopt;
     }
@@ -149,7 +149,7 @@ std::uint64_t Evaluator::position(std::uint32_t leaf) const {
   return std::min(loader_.position(leaf), loader_.dataset().size());
 }
 
-/// Lets passes that are recorded from now on write the outputs. Collective.
+/// Makes passes that are recorded from now on write the outputs. Collective.
 void Evaluator::collect_outputs() {
   outputs_ = static_cast<std::size_t>(loader_.dataset().classes());
   gather_.emplace(session_.world());
@@ -160,7 +160,7 @@ void Evaluator::collect_outputs() {
   });
 }
 
-/// Results of the labels from the outputs of all ranks, on all ranks.
+/// Returns, on all ranks, the results of the labels from the outputs of all ranks.
 std::vector<LabelResult> Evaluator::labels(std::uint64_t skipped) {
   const World& world = session_.world();
   const std::vector<std::uint32_t>& bounds = pass_.assignment().ranks;

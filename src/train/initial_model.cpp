@@ -56,8 +56,8 @@ void check_columns(const std::string& file, const ModelDescription& model, const
     throw Error(Category::data, fmt::format("{}: is a model of other columns: {}", file, found));
 }
 
-/// Throws if the network of the run has another name, and lacks a parameter of the model or, for samples of
-/// the same shape, has one of another shape before the last layer.
+/// Throws if the run's network has another name than the model's, and either lacks a parameter of the model
+/// or, for samples of the same shape, has a parameter of another shape before the last layer.
 void check_network(const std::string& file, const ModelDescription& model, const ModelDescription& run) {
   const std::string* const its_name = find_fact(model.options, "model");
   const std::string* const own_name = find_fact(run.options, "model");
@@ -77,8 +77,8 @@ void check_network(const std::string& file, const ModelDescription& model, const
                                           shell_line({"--model", *its_name})));
 }
 
-/// Difference of the means in deviations of the model or, if that is larger, the excess over 1 of the ratio
-/// of the deviations.
+/// The larger of the difference of the means, in units of the model's deviation, and the ratio of the larger
+/// deviation to the smaller one, minus 1.
 double scale_difference(const TargetScale& model, const TargetScale& run) {
   const double smaller = std::min(model.deviation, run.deviation);
   const double larger = std::max(model.deviation, run.deviation);
@@ -87,7 +87,7 @@ double scale_difference(const TargetScale& model, const TargetScale& run) {
   return std::max(std::fabs(model.mean - run.mean) / model.deviation, larger / smaller - 1.0);
 }
 
-/// Warning that numbers called `what` are scaled otherwise than the model's; empty: the scales are similar.
+/// Warning that numbers called `what` are scaled differently from the model's; empty: the scales are similar.
 std::string scale_warning(const std::string& file, const std::string& what, const TargetScale& model,
                           const TargetScale& run) {
   constexpr double noticeable = 0.1;
@@ -99,7 +99,7 @@ std::string scale_warning(const std::string& file, const std::string& what, cons
       file, model.mean, model.deviation, what, run.mean, run.deviation);
 }
 
-/// scale_warning of the column of numbers whose scales differ most. The columns have the same names.
+/// scale_warning for the column whose scales differ most. Model and run must have columns of the same names.
 std::string column_warning(const std::string& file, const ModelDescription& model,
                            const ModelDescription& run) {
   const std::vector<TableColumn> its = table_encoding_of(model, file).columns;
@@ -123,14 +123,14 @@ std::string outputs_text(const ModelDescription& description) {
   return description.classes.empty() ? "task " + description.task : first_names(description.classes);
 }
 
-/// A number for each channel. `values`: none, one for all channels, or these.
+/// One number per channel: `values`, its only element for all channels, or `without` if it is empty.
 std::vector<double> of_channels(const std::vector<double>& values, int channels, double without) {
   if (values.size() > 1) return values;
   std::vector<double> all(static_cast<std::size_t>(channels), values.empty() ? without : values[0]);
   return all;
 }
 
-/// The option as it can be given. `without`: value of the option that is not given.
+/// The option as a user can write it. `without`: its value if it is not given.
 std::string option_text(const char* flag, const std::vector<double>& value, double without) {
   return fmt::format("{} {}", flag, value.empty() ? value_text(without) : value_text(value));
 }
@@ -139,7 +139,7 @@ std::string option_text(const char* flag, const std::vector<double>& value, doub
 
 InitialModel compare_initial_model(const std::string& file, const ModelDescription& model,
                                    const ModelDescription& run, bool reset_head) {
-  // Not saved by a training: it says nothing of its data, or less than a training would.
+  // A model that was not saved by a training run describes its data incompletely or not at all.
   if (model.digest.empty() || model.options.empty()) return {};
   check_columns(file, model, run);
   check_network(file, model, run);

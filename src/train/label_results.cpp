@@ -14,8 +14,8 @@ struct Scored {
   bool applies;
 };
 
-/// Average precision of a label that `positives` > 0 of the samples have. Equal scores are one threshold, so
-/// that the order of their samples does not matter.
+/// Average precision of a label; `positives` > 0: number of samples that have the label. Equal scores form
+/// one threshold, so the order of samples with equal scores does not matter.
 double average_precision(std::vector<Scored>& samples, double positives) {
   if (std::ranges::any_of(samples, [](const Scored& sample) { return std::isnan(sample.score); })) {
     return std::numeric_limits<double>::quiet_NaN();

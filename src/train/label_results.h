@@ -12,7 +12,7 @@ namespace lockstep {
 std::vector<LabelResult> label_results(std::span<const float> outputs, std::span<const float> targets,
                                        std::size_t labels);
 
-/// Mean over the labels that a sample has; 0 without such a label.
+/// Mean of the average precision over the labels that at least one sample has; 0 if there are none.
 double mean_average_precision(std::span<const LabelResult> labels);
 
 }  // namespace lockstep

@@ -15,12 +15,12 @@
 namespace lockstep {
 namespace {
 
-/// Number of leaves in a block: enough that waiting at its end costs little, but no more than about two
-/// seconds of work or 64 MiB of outputs. At least one for each thread, or GPU, of all ranks.
+/// Number of leaves in a block: enough that waiting at the end of a block costs little, but no more than
+/// about two seconds of work or 64 MiB of outputs. At least one for each thread, or GPU, of all ranks.
 std::uint32_t leaves_in_block(const Session& session, const Network& network, std::uint32_t micro_batch) {
   constexpr double seconds = 2.0;
   constexpr double bytes = 64 << 20;
-  constexpr double most = 100;  // for each thread, or GPU: a CUDA graph of more kernels starts slowly
+  constexpr double most = 100;  // per thread or GPU: a CUDA graph of more kernels starts slowly
   const std::vector<std::uint64_t> counts =
       all_gather(session.between_hosts(), static_cast<std::uint64_t>(session.backend().threads()));
   const auto executors = static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
@@ -30,7 +30,7 @@ std::uint32_t leaves_in_block(const Session& session, const Network& network, st
   return static_cast<std::uint32_t>(std::max(executors, std::min(by_time, bytes / leaf_bytes)));
 }
 
-/// Texts of all ranks in rank order. Collective.
+/// Texts of all ranks, joined in rank order. Collective.
 std::string gather_text(const World& world, std::string own) {
   const std::uint64_t length = own.size();
   const std::vector<std::uint64_t> lengths = gather(world, std::span(&length, 1));
@@ -47,7 +47,7 @@ std::string gather_text(const World& world, std::string own) {
 
 /// Samples of all ranks in rank order. Collective.
 std::vector<UnreadableSample> gather_samples(const World& world, std::span<const UnreadableSample> own) {
-  std::vector<std::string> texts;  // numbers and reasons in turn
+  std::vector<std::string> texts;  // alternating numbers and reasons
   for (const UnreadableSample& one : own) {
     texts.insert(texts.end(), {std::to_string(one.sample), one.reason});
   }
@@ -57,8 +57,8 @@ std::vector<UnreadableSample> gather_samples(const World& world, std::span<const
   return samples;
 }
 
-/// `unreadable`, and the other samples of the block `values` whose outputs are not finite, in ascending
-/// order. The first sample of the block is `first`, and each has `outputs` values.
+/// Returns `unreadable` and the samples of the block whose outputs are not finite, in ascending order.
+/// `first`: first sample of the block; `values`: outputs of the block, `outputs` per sample.
 std::vector<UnreadableSample> with_not_finite(std::span<const UnreadableSample> unreadable,
                                               const Dataset& dataset, std::uint64_t first,
                                               std::span<const float> values, std::size_t outputs) {
@@ -156,7 +156,7 @@ void Predictor::compute(const Leaves& leaves) {
   on_host_->fetch();
 }
 
-/// Gathers the outputs of the block in all_ on rank 0.
+/// Gathers the outputs of the block into all_ on rank 0.
 void Predictor::gather(const Leaves& leaves) {
   std::vector<std::size_t> counts(leaves.assignment.ranks.size() - 1);
   for (std::size_t rank = 0; rank < counts.size(); ++rank) counts[rank] = values_of(leaves, rank);
@@ -164,7 +164,8 @@ void Predictor::gather(const Leaves& leaves) {
   gather_.gather(on_host_->floats().first(counts[own]), counts, all_);
 }
 
-/// Samples before `end` that no rank could read, on all ranks.
+/// Removes the unreadable samples before `end` from every rank's list, and returns those of all ranks on all
+/// ranks.
 std::vector<UnreadableSample> Predictor::take_unreadable(std::uint64_t end) {
   for (auto& [id, reason] : loader_.bad_samples().take()) unreadable_.push_back({id, std::move(reason)});
   std::ranges::sort(unreadable_, {}, &UnreadableSample::sample);

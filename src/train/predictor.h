@@ -17,9 +17,9 @@ namespace lockstep {
 /// ranks and executors and gathered on rank 0.
 class Predictor {
  public:
-  /// `graph`: compiled for evaluation of `network` with micro-batches of this size. `parameters`: an arena of
-  /// the device. All arguments outlive the predictor. Collective. Throws the errors of Loader and
-  /// Error(resource) on all ranks.
+  /// `graph` must be compiled for evaluation of `network` with micro-batches of this size. `parameters`: an
+  /// arena of the device. All arguments must outlive the predictor. Collective. Throws the errors of Loader
+  /// and Error(resource) on all ranks.
   Predictor(const Session& session, CompiledGraph& graph, const Network& network, const Dataset& dataset,
             std::uint32_t micro_batch, std::span<const float> parameters, const InputOptions& input);
 
@@ -28,7 +28,7 @@ class Predictor {
   void run(const std::function<void(const OutputBlock&)>& take);
 
  private:
-  /// Leaves of a block, and their assignment, whose boundaries count from `first`.
+  /// Leaves of a block: the first one, and the assignment, whose boundaries count from `first`.
   struct Leaves {
     std::uint32_t first = 0;
     Assignment assignment;
@@ -43,10 +43,10 @@ class Predictor {
 
   const Session& session_;
   std::span<const float> parameters_;
-  std::size_t outputs_;  ///< of a sample
+  std::size_t outputs_;  ///< number of outputs per sample
   Loader loader_;
-  std::uint32_t leaves_;           ///< of the data set
-  std::uint32_t leaves_in_block_;  ///< in all but the last block
+  std::uint32_t leaves_;           ///< number of leaves of the data set
+  std::uint32_t leaves_in_block_;  ///< number of leaves in all but the last block
   LeafRunners runners_;
   std::uint64_t blocks_;
   bool prepared_ = false;  ///< whether the runners have prepared the parameters
@@ -54,7 +54,7 @@ class Predictor {
   std::optional<HostView> on_host_;
   std::vector<float> all_;  ///< outputs of a block, on rank 0
   BackgroundGather gather_;
-  std::vector<UnreadableSample> unreadable_;  ///< on this rank, of later blocks too
+  std::vector<UnreadableSample> unreadable_;  ///< of this rank, including samples of later blocks
 };
 
 }  // namespace lockstep

@@ -13,7 +13,7 @@ namespace lockstep {
 
 class World;
 
-/// Steps of an epoch over `samples` samples: `batch` in each step, the rest in the last one.
+/// Steps of an epoch over `samples` samples: `batch` samples in each step, the rest in the last step.
 struct EpochSteps {
   std::uint64_t steps = 0;
   std::uint64_t batch = 0;
@@ -25,7 +25,7 @@ struct EpochSteps {
   }
 };
 
-/// `options.batch.size` is a number.
+/// `options.batch.size` must be a number, not by_data.
 EpochSteps steps_of_epoch(const TrainerOptions& options, std::uint64_t samples);
 
 /// Checked training run. Its options have no automatic values.
@@ -43,9 +43,10 @@ struct Run {
   }
 };
 
-/// Replaces automatic values of the options according to training samples and placement, and checks the
-/// options together with network and data sets, which outlive the run. Collective. Throws Error(usage) on all
-/// ranks, and as resolved_by_data does.
+/// Replaces automatic values of the options by values computed from the training samples and the placement,
+/// and checks the options together with network and data sets, which must outlive the run. Collective.
+/// Throws, on all ranks, Error(usage), Error(data) for invalid labels or targets, and the errors of
+/// resolved_by_data.
 Run check_run(const World& world, const Placement& placement, const Network& network, const Dataset& train,
               const Dataset& test, const TrainerOptions& options);
 

@@ -11,13 +11,13 @@
 
 namespace lockstep {
 
-/// Description of the models of a run, as far as its network, data and input options determine it. A network
-/// that a network file cannot contain is left out.
+/// Description of the models of a run, as far as the run's network, data and input options determine it.
+/// Omits a network that cannot be written to a network file.
 ModelDescription description_of(const Run& run);
 
 /// ModelDescription::table for models of the data set.
 std::string table_text(const Dataset& dataset);
-/// Encoding in ModelDescription::table; without columns if samples are images. Throws Error(data) naming
+/// Encoding in ModelDescription::table; it has no columns if samples are images. Throws Error(data) naming
 /// `origin`, the file.
 TableEncoding table_encoding_of(const ModelDescription& description, const std::string& origin);
 

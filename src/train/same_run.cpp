@@ -16,7 +16,8 @@ namespace {
 
 std::uint64_t hash(const std::string& text) { return Digest(text).words()[0]; }
 
-/// Hash of the pixels of a few image files, as other versions of the libraries may decode other pixels.
+/// Hash of the decoded pixels of a few image files: other versions of the libraries may decode them
+/// differently.
 std::uint64_t hash_decoded(const Dataset& dataset) {
   constexpr std::uint64_t max_samples = 4;
   if (dataset.encoding() != Encoding::image_file) return 0;
@@ -43,7 +44,7 @@ std::uint64_t hash(const ModelFile& file) {
   return digest.words()[0];
 }
 
-/// Hash of the bytes of image files in a fixed random order: of all files up to 64 MiB or 4096 files.
+/// Hash of the bytes of image files: of the first ones in a fixed random order, up to 64 MiB or 4096 files.
 std::uint64_t hash_files(const Dataset& dataset) {
   if (dataset.encoding() != Encoding::image_file) return 0;
   constexpr std::uint64_t max_files = 4096, max_bytes = std::uint64_t{64} << 20;

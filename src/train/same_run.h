@@ -13,8 +13,8 @@
 namespace lockstep {
 
 /// Lines that identify network and data of a run: fingerprints of the network, of the data sets
-/// (Dataset::fingerprint) and, if they are image files, of the pixels of 4 training and test samples.
-/// `validation`: null if there is none.
+/// (Dataset::fingerprint) and, for image files, of the files' contents and of the decoded pixels of up to 4
+/// training and 4 test samples. `validation`: null if there is none.
 std::vector<Line> identity_of_run(const Network& network, const Dataset& train, const Dataset& test,
                                   const Dataset* validation = nullptr);
 

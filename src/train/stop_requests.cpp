@@ -26,15 +26,15 @@
 namespace lockstep {
 namespace {
 
-constexpr std::byte time_limit{255};  // as a cause, beside the numbers of signals
+constexpr std::byte time_limit{255};  // cause of a stop, in addition to the signal numbers
 
 /// State that the handler shares with the process's StopRequests. A handler may use lock-free atomics only.
 struct Received {
   std::atomic<bool> waits{false};          ///< whether signals wait for a boundary
   std::atomic<bool> announces{false};      ///< whether this process prints
-  std::atomic<bool> has_launcher{false};   ///< whether lockstep-run asks by SIGUSR1 and prints the advice
-  std::atomic<int> ending{0};              ///< threads that end the process, as the run has not begun
-  std::atomic<bool> announced{false};      ///< whether one of them has printed
+  std::atomic<bool> has_launcher{false};   ///< whether lockstep-run sends SIGUSR1 and prints the advice
+  std::atomic<int> ending{0};              ///< threads that end the process before the run
+  std::atomic<bool> announced{false};      ///< whether one of these threads has printed
   std::atomic<int> stop{0};                ///< first signal that stops the run; 0: none
   std::atomic<std::int64_t> sigint_at{0};  ///< time of the first SIGINT in nanoseconds; 0: none
   std::atomic<bool> checkpoint{false};
@@ -54,7 +54,7 @@ void sleep_for(int milliseconds) {
   nanosleep(&time, nullptr);
 }
 
-/// Whether the run has not begun; then wait_for_boundaries does not return any more.
+/// Whether the run has not begun; if so, wait_for_boundaries never returns.
 bool prevents_the_run() {
   received.ending.fetch_add(1);
   if (!received.waits.load()) return true;
@@ -62,8 +62,9 @@ bool prevents_the_run() {
   return false;
 }
 
-/// mpirun may lose a line that arrives while a rank exits: rank 0 waits until its line was read, and the
-/// others wait until rank 0 has exited, if it got the signal, too.
+/// Prints a line on rank 0, and ends the process. mpirun may lose a line that arrives while a rank exits:
+/// rank 0 waits until its line is read, and the other ranks wait until rank 0, if it also got the signal, has
+/// exited.
 [[noreturn]] void end_before_the_run(int number) {
   if (!received.announces.load()) {
     sleep_for(600);
@@ -83,7 +84,7 @@ bool prevents_the_run() {
   _exit(static_cast<int>(Category::stopped));
 }
 
-/// Whether a SIGINT, which has just arrived, is neither the first one nor its echo.
+/// Whether the SIGINT that has just arrived is neither the first one nor an echo of the first.
 bool interrupts_again() {
   constexpr std::int64_t same = std::chrono::nanoseconds(same_interrupt).count();
   const std::int64_t time = clock_nanoseconds(CLOCK_MONOTONIC);
@@ -95,7 +96,7 @@ extern "C" void lockstep_on_signal(int number) {
   const int earlier_errno = errno;
   if (number == SIGUSR2) {
     received.checkpoint.store(true);
-  } else if (!has_announced_end() && prevents_the_run()) {  // mpirun ends the other ranks of one that failed
+  } else if (!has_announced_end() && prevents_the_run()) {  // after a rank fails, mpirun ends the others
     end_before_the_run(number);
   } else {
     int none = 0;
@@ -104,7 +105,7 @@ extern "C" void lockstep_on_signal(int number) {
     if (number == SIGINT && interrupts_again()) {
       announce_end();
       signal(SIGINT, SIG_DFL);
-      raise(SIGINT);  // comes when the handler returns
+      raise(SIGINT);  // delivered when the handler returns
     }
   }
   errno = earlier_errno;

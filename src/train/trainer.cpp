@@ -25,13 +25,14 @@
 namespace lockstep {
 namespace {
 
-/// Beyond it, a line of the record would be too long, and nobody reads the matrix.
+/// Maximum number of classes of a confusion matrix. With more, a line of the record would be too long, and
+/// nobody reads the matrix.
 constexpr int most_confusion_classes = 100;
 
 }  // namespace
 
-/// Run in its phases, which all ranks complete or fail together: compare and place, check, connect, compile,
-/// state, steps, epoch loop.
+/// A run, made in phases that all ranks complete or fail together: compare and place, check, connect,
+/// compile, state, steps, epoch loop.
 class Trainer::Implementation {
  public:
   Implementation(const Trainer& owner, const World& world, const Network& network, const Dataset& train,
@@ -135,7 +136,7 @@ class Trainer::Implementation {
   }
 
   std::vector<std::string> load(const ModelFile& file, const LoadOptions& options) {
-    // Ranks may share the arena, in which a different file of one rank would go unnoticed.
+    // Ranks may share the arena, where a different file on one rank would go unnoticed.
     check_same(session_.world(), lines_of_load(file, options));
     InitialModel initial;
     session_.world().agree([&] {
@@ -154,7 +155,7 @@ class Trainer::Implementation {
   EpochLoop& loop() { return loop_; }
 
  private:
-  /// Compares the arguments before anything else: ranks with different ones could wait for each other
+  /// Compares the arguments before anything else: ranks with different arguments could wait for each other
   /// forever.
   static Placement compare_and_place(const World& world, const std::vector<Line>& identity,
                                      const TrainerOptions& options) {
@@ -207,8 +208,8 @@ class Trainer::Implementation {
     return evaluation_rounds(session_, run_.network, dataset.size(), run_.micro_batch());
   }
 
-  /// Files and connections that steps open beside those that are open before the first one: samples that
-  /// threads read at the same time, connections of MPI with ranks of other hosts, and the files of the
+  /// Number of files and connections that steps open in addition to those open before the first step: samples
+  /// that threads read at the same time, MPI connections to ranks of other hosts, and the files of the
   /// record, of checkpoints and of libraries.
   std::size_t files_of_steps() const {
     const World& world = session_.world();

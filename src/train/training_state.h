@@ -30,21 +30,22 @@ struct EpochTotals {
   double seconds = 0.0;             ///< time of the steps on this rank
 };
 
-/// Progress of a run at a step boundary. Epoch and position in the epoch follow from `step`.
+/// Progress of a run at a step boundary. Epoch and position in the epoch are computed from `step`.
 struct Progress {
-  std::uint64_t step = 0;       ///< number of steps made
-  EpochTotals epoch = {};       ///< of the epoch in progress or, before its first step, of the last one
-  std::uint64_t evaluated = 0;  ///< number of steps made before the last evaluation
-  int skipped_in_row = 0;       ///< OnNan::skip: steps since the last one whose loss and norm were finite
-  int rollbacks = 0;            ///< OnNan::rollback: returns to a checkpoint since the last epoch without any
+  std::uint64_t step = 0;  ///< number of steps made
+  EpochTotals epoch = {};  ///< totals of the epoch in progress or, before its first step, of the last epoch
+  std::uint64_t evaluated = 0;   ///< number of steps made before the last evaluation
+  int skipped_in_row = 0;        ///< OnNan::skip: steps since the last one whose loss and norm were finite
+  int rollbacks = 0;             ///< OnNan::rollback: number of rollbacks since the last epoch without one
   std::uint64_t pass_until = 0;  ///< OnNan::rollback: batches of steps up to this one are skipped
   BestEpoch best = {};           ///< among whole epochs
-  BestEpoch cut_best = {};       ///< the epoch last evaluated, if max_steps cut it and it was better
+  BestEpoch cut_best = {};       ///< the last evaluated epoch, if max_steps cut it short and it was better
   std::array<std::uint64_t, 2> contents{};  ///< sum over the samples' contents of a whole epoch; 0: none yet
-  std::array<std::uint64_t, 2> partial_contents{};  ///< of the epoch in progress up to step `partial_step`
+  std::array<std::uint64_t, 2> partial_contents{};  ///< sum in the epoch in progress up to `partial_step`
   std::uint64_t partial_step = 0;
 };
-/// Describes all values, for checkpoints. Real numbers have no range: sums may exceed that of options.
+/// Describes all values, for checkpoints. Real numbers have no range, as sums may exceed the range of
+/// options.
 template <OptionsOf<Progress> P, class Visitor>
 void visit(P& progress, Visitor&& field) {
   auto& [step, epoch, evaluated, skipped_in_row, rollbacks, pass_until, best, cut_best, contents, partial,
@@ -71,7 +72,7 @@ void visit(P& progress, Visitor&& field) {
   field(seconds, {.name = "epoch-seconds", .help = "time of its steps"});
   field(evaluated, {.name = "evaluated-step", .help = "number of steps made before the last evaluation"});
   field(best_epoch, {.name = "best-epoch", .help = "number of the best epoch; 0: none yet"});
-  field(best_score, {.name = "best-accuracy",  // the accuracy, until there were other tasks
+  field(best_score, {.name = "best-accuracy",  // name kept for compatibility with older checkpoints
                      .help = "score of the best epoch"});
   field(cut_epoch, {.name = "cut-best-epoch", .help = "number of a better epoch that was cut; 0: none"});
   field(cut_score, {.name = "cut-best-score", .help = "its score"});
@@ -104,11 +105,11 @@ struct StateTensor {
 std::vector<StateTensor> state_tensors(const NamedArena& arena, const Run& run);
 
 /// Complete state of a run at a step boundary: progress and arenas. Together with the options it determines
-/// the rest of the run. Updates and evaluations get spans of it.
+/// the rest of the run. Updates and evaluations use spans of the arenas.
 class TrainingState {
  public:
-  /// Initial state of `run`, which outlives the state. Collective. Throws Error(usage) for impossible options
-  /// of the optimizer and Error(resource) for lack of memory, on all ranks.
+  /// Initial state of `run`, which must outlive the state. Collective. Throws Error(usage) for impossible
+  /// options of the optimizer and Error(resource) for lack of memory, on all ranks.
   TrainingState(const Session& session, const Run& run);
 
   Progress progress = {};
@@ -124,10 +125,10 @@ class TrainingState {
   /// Arenas that a step changes, with the slices of the ranks.
   UpdatedArenas updated() const;
 
-  /// Loads parameters from a file, on this rank, as ParameterSet::load. Throws Error(data).
+  /// Loads this rank's parameters from a file, like ParameterSet::load. Throws Error(data).
   void load(const ModelFile& file, const LoadOptions& options, bool other_outputs);
-  /// Sets the averages to the parameters. All ranks must have written these before, as they may share the
-  /// arenas.
+  /// Copies the parameters to the averages. All ranks must have written their parameters before, as ranks may
+  /// share the arenas.
   void start_averages();
   /// `evaluation`, if no step was made since; else nothing.
   Facts present_results() const { return progress.evaluated == progress.step ? evaluation : Facts(); }
@@ -141,7 +142,7 @@ class TrainingState {
   /// Hash of parameters and averages, gaps included.
   std::array<std::uint64_t, 2> hash() const;
   /// Name of a parameter, running statistic or average with a value that is not finite; empty: there is none.
-  /// Activations may hide one, as max(0, NaN) may be 0. Looks at the values that hash() has fetched last.
+  /// Activations may hide one, as max(0, NaN) may be 0. Reads the values that hash() fetched last.
   std::string not_finite() const;
 
  private:

@@ -50,8 +50,8 @@ std::string describe(const CollectiveCall& call) {
   return numbered ? name + " " + std::to_string(call.number) : name;
 }
 
-/// Entry n overwrites entry n - capacity, after count_ has become n. All words are stored after count_, so a
-/// reader that sees a word of entry n also sees that count.
+/// Entry n overwrites entry n - capacity after count_ has become n. All its words are stored after count_, so
+/// a reader that sees a word of entry n also sees a count of n or more.
 void ActivityRing::add(const Activity& activity) {
   const std::uint64_t number = count_.load(std::memory_order_relaxed);
   const Words words = pack(activity);

@@ -10,12 +10,13 @@
 
 namespace lockstep {
 
-/// Part of a program's work, which decides how long the other ranks wait for a rank before it counts as hung.
+/// Part of a program's work. It determines how long a rank may keep others waiting before it counts as hung.
 enum class Stage : std::uint8_t { start, training, evaluation, report, checkpoint, end };
-/// "start-up", "training", ...: for messages.
+/// Name for messages: "start-up", "training", ...
 const char* name_of(Stage stage);
 
-/// Whether a rank in `stage` may keep the others waiting for long, as it reads or writes files or compiles.
+/// Whether a rank in `stage` may keep the others waiting for long, because it may read or write files or
+/// compile.
 bool is_patient(Stage stage);
 
 /// Operation in which a rank waits for others. `device` is a wait for this rank's device: the work of a GPU
@@ -36,8 +37,8 @@ enum class Collective : std::uint8_t {
 };
 const char* name_of(Collective collective);
 
-/// Ranks that take part in a collective. Each group numbers its collectives by itself, since hosts may differ
-/// in how many they need.
+/// Ranks that take part in a collective. Each group numbers its collectives separately, because hosts may
+/// need different numbers of them.
 enum class Group : std::uint8_t { world, host, alone };
 constexpr std::size_t group_count = 3;
 
@@ -51,22 +52,22 @@ struct CollectiveCall {
   bool operator==(const CollectiveCall&) const = default;
 };
 
-/// "all_gather 1841"
+/// Name and number of a call, for messages: "all_gather 1841".
 std::string describe(const CollectiveCall& call);
 
-/// Activity of a rank from a moment on.
+/// Activity of a rank, and the time at which it began.
 struct Activity {
-  std::int64_t time = 0;  ///< in ns, of the host's monotonic clock, in its coarse resolution
+  std::int64_t time = 0;  ///< in ns, of the host's coarse monotonic clock
   std::uint64_t step = 0;
   Stage stage = Stage::start;
-  bool waits = false;        ///< whether it waits in `call`
-  CollectiveCall call = {};  ///< the last one that it has entered
+  bool waits = false;        ///< whether the rank waits in `call`
+  CollectiveCall call = {};  ///< the last collective that the rank has entered
 
   bool operator==(const Activity&) const = default;
 };
 
-/// The last activities of a rank, in memory that other processes read at any time without locks. One thread
-/// adds. Zero bytes are an empty ring.
+/// The last activities of a rank, in memory that other processes may read at any time without locks. Only one
+/// thread may add activities. Zero bytes are an empty ring.
 class ActivityRing {
  public:
   static constexpr std::size_t capacity = 64;
@@ -91,7 +92,7 @@ class ActivityRing {
 /// Number of steps that the rank has made; 0 before its first one.
 std::uint64_t steps_made(const Activity& activity);
 
-/// Calls of `activities`, oldest first, each once.
+/// Collective calls in `activities`, oldest first, each call once.
 std::vector<CollectiveCall> calls_of(const std::vector<Activity>& activities);
 
 /// Time for Activity::time. Takes a few nanoseconds.

@@ -18,7 +18,7 @@ namespace {
 
 using Type = HeartbeatMessage::Type;
 
-constexpr std::size_t largest_message = 16 << 20;  // bytes; more is not from this program
+constexpr std::size_t largest_message = 16 << 20;  // bytes; this program sends no larger ones
 
 template <class T>
 std::span<const std::byte> bytes_of(const T& value) {
@@ -113,7 +113,7 @@ std::vector<HeartbeatMessage> AuthenticatedConnection::receive() {
   return messages;
 }
 
-/// Takes whole messages from the bytes that have arrived, so that room for another one is left.
+/// Removes complete messages from the received bytes, which leaves room for another one.
 void AuthenticatedConnection::take_messages(std::vector<HeartbeatMessage>& messages) {
   std::size_t begin = 0;
   while (open_ && arrived_.size() - begin >= sizeof(Prefix)) {
@@ -130,8 +130,8 @@ void AuthenticatedConnection::take_messages(std::vector<HeartbeatMessage>& messa
   arrived_.erase(arrived_.begin(), arrived_.begin() + static_cast<std::ptrdiff_t>(begin));
 }
 
-/// Connector: hello with its challenge. Listener: its own challenge. Connector: proof that it has received
-/// it.
+/// Handles a message. The connection opens with three: the connector sends a hello with its challenge, the
+/// listener sends its challenge, and the connector proves that it received the listener's challenge.
 void AuthenticatedConnection::take(HeartbeatMessage message, std::vector<HeartbeatMessage>& messages) {
   const auto read = [&](auto& value) {
     if (message.bytes.size() != sizeof value) return false;

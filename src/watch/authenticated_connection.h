@@ -12,35 +12,36 @@
 
 namespace lockstep {
 
-/// Messages over a socket that does not block, between two ends that know the same key. Each message has an
-/// HMAC-SHA256 of its content, its sender, its number, and a random challenge of each end. So an end without
-/// the key can neither open a connection, nor change, repeat or insert a message, nor learn the key.
+/// Connection over a non-blocking socket between two ends that know the same key. Each message has an
+/// HMAC-SHA256 of its content, its sender, its number, and a random challenge of each end. Without the key,
+/// nobody can open a connection, change, repeat or insert a message, or learn the key.
 class AuthenticatedConnection {
  public:
-  /// Bytes of a message before its content.
+  /// Size of the header of a message.
   static constexpr std::size_t prefix_bytes = 40;
 
-  /// The end that accepted `socket`.
+  /// Makes the end that accepted `socket`.
   AuthenticatedConnection(FileDescriptor socket, const HeartbeatKey& key);
-  /// The end that connects, of host number `host`.
+  /// Makes the end that connects, on host number `host`.
   AuthenticatedConnection(FileDescriptor socket, const HeartbeatKey& key, std::size_t host);
 
   /// For poll(): readiness for reading and, while bytes are left to send, for writing.
   pollfd events() const;
   bool is_open() const { return open_; }
   void close() { open_ = false; }
-  /// Time of the construction, by steady_seconds().
+  /// Time of construction, as steady_seconds().
   double since() const { return since_; }
   /// Whether the other end has proved that it knows the key.
   bool is_authenticated() const { return state_ == State::authenticated; }
   /// Number of the host that connects; known when authenticated.
   std::size_t host() const { return host_; }
 
-  /// Drops the message if an earlier one was not sent completely, as the other end does not read.
+  /// Sends a message, or drops it if an earlier one is not completely sent because the other end does not
+  /// read.
   void send(HeartbeatMessage::Type type, std::span<const std::byte> bytes);
   void flush();
-  /// Returns messages that have arrived as a whole, beginning with one of type `opened`. Reserves at most
-  /// some 100 bytes for an end that is not authenticated.
+  /// Returns messages that have arrived completely; the first of a connection has type `opened`. Buffers at
+  /// most about 100 bytes from an end that is not authenticated.
   std::vector<HeartbeatMessage> receive();
 
  private:
@@ -73,7 +74,7 @@ class AuthenticatedConnection {
   bool open_ = true;
   std::uint64_t host_ = 0;
   Challenge connector_challenge_{}, listener_challenge_{};  ///< zero until both ends know them
-  std::uint64_t sent_ = 0, received_ = 0;                   ///< numbers of messages
+  std::uint64_t sent_ = 0, received_ = 0;                   ///< number of messages
   std::vector<std::byte> leaving_, arrived_;
 };
 

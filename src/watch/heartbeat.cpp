@@ -24,7 +24,8 @@ namespace {
 
 using Type = HeartbeatMessage::Type;
 
-/// Connections that wait to be authenticated: a few attempts of each host. Further ones wait in the kernel.
+/// Maximum number of connections that wait to be authenticated: enough for a few attempts of each host.
+/// Further connections wait in the kernel.
 constexpr std::size_t max_pending = 32;
 constexpr double time_to_authenticate = 2.0;   // s
 constexpr double time_between_attempts = 2.0;  // s
@@ -44,8 +45,8 @@ sockaddr_in socket_address(std::uint32_t interface, std::uint16_t port) {
   return address;
 }
 
-/// IPv4 addresses of this host's interfaces that are up, loopback last: those that Open MPI is restricted to,
-/// if this host has any of them.
+/// IPv4 addresses of this host's interfaces that are up, loopback last; only of interfaces that Open MPI is
+/// restricted to, if this host has any of them.
 std::vector<std::uint32_t> interfaces() {
   std::vector<Interface> all = own_interfaces();
   const char* const list = std::getenv(interfaces_variable);
@@ -100,7 +101,7 @@ class Listener final : public Heartbeat {
       pending_.push_back(std::make_unique<AuthenticatedConnection>(std::move(accepted), key_));
     }
   }
-  /// A host that has found several ways to this one uses one of them, which stays.
+  /// A host that connects through several interfaces closes all connections but one.
   void authenticate(ConnectionPointer& pending, std::vector<HeartbeatMessage>& messages) {
     std::vector<HeartbeatMessage> received = pending->receive();
     pending->flush();

@@ -29,7 +29,7 @@ constexpr int open_flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 
 bool is_own_file(const struct stat& status) { return status.st_uid == geteuid() && S_ISREG(status.st_mode); }
 
-constexpr const char* segments_end = "mpi-segments";  ///< of a SegmentFolder's name
+constexpr const char* segments_end = "mpi-segments";  ///< end of a SegmentFolder's name
 
 bool is_own_folder(const struct stat& status) {
   return status.st_uid == geteuid() && S_ISDIR(status.st_mode);
@@ -39,7 +39,8 @@ FileDescriptor open_segments(const std::filesystem::path& path) {
   return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-/// Removes a SegmentFolder that no process uses. Nothing but segments: the name is no proof.
+/// Removes a SegmentFolder that no process uses. Deletes only segments: the name does not prove that the
+/// folder is lockstep's.
 void remove_unused_segments(const std::filesystem::path& path) {
   const FileDescriptor folder = open_segments(path);
   if (folder.get() < 0 || flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return;
@@ -51,8 +52,7 @@ void remove_unused_segments(const std::filesystem::path& path) {
   ::rmdir(path.c_str());
 }
 
-/// Opens or creates a file of the kernel's memory, which is used directly, not through files(). Only this
-/// user's.
+/// Opens or creates a memory-backed file, directly instead of through files(). Refuses files of other users.
 FileDescriptor open_own(const std::filesystem::path& path) {
   struct stat status {};
   const bool foreign = lstat(path.c_str(), &status) == 0 && !is_own_file(status);
@@ -62,7 +62,7 @@ FileDescriptor open_own(const std::filesystem::path& path) {
   return FileDescriptor();
 }
 
-/// Removes files of this program in `folder` that no process uses, as killed ones leave them.
+/// Removes files of this program in `folder` that no process uses; killed processes leave them.
 void remove_unused(const std::filesystem::path& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -106,7 +106,8 @@ void JobMemory::remove() const {
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 
-/// A process that holds the lock alone is the only user of the file: it is new, or killed processes left it.
+/// A process that gets the exclusive lock is the only user of the file, so the file is new, or killed
+/// processes left it.
 bool JobMemory::open_in(const std::filesystem::path& folder, const std::string& name) {
   path_ = folder / name;
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -120,7 +121,7 @@ bool JobMemory::open_in(const std::filesystem::path& folder, const std::string& 
   return false;
 }
 
-/// Reserves the memory, as a write to a full file system would end the process.
+/// Reserves the memory, because a write to a full file system would end the process.
 bool JobMemory::map(int descriptor) {
   const auto length = static_cast<off_t>(bytes());
   if (const int error = descriptor >= 0 ? posix_fallocate(descriptor, 0, length) : 0; error != 0) {
@@ -141,7 +142,7 @@ bool JobMemory::map(int descriptor) {
   return true;
 }
 
-/// A new start that finds the folder before it is locked may remove it.
+/// Retries, because another process that starts may remove the folder before it is locked.
 SegmentFolder::SegmentFolder(const std::string& job)
     : path_(std::filesystem::path("/dev/shm") / file_name(job, segments_end)) {
   for (int attempt = 0; attempt < 100; ++attempt) {

@@ -14,34 +14,34 @@
 
 namespace lockstep {
 
-/// State of a rank that the other ranks of its host can read at any time, also after its end. Zero bytes are
-/// a rank that has not started yet. Written by the rank itself.
+/// State of a rank that the other ranks of its host can read at any time, even after the rank has ended.
+/// Written by the rank itself. Zero bytes are a rank that has not started yet.
 struct alignas(64) RankMemory {
   std::atomic<std::uint64_t> process_start;
   std::atomic<std::uint64_t> process_space;
-  std::atomic<std::int64_t> process;  ///< stored last of the identity; 0: not started
+  std::atomic<std::int64_t> process;  ///< PID, stored after the rest of the identity; 0: not started
   std::atomic<std::int32_t> rank;
-  /// Reason of a deliberate exit: all is done, an error that all ranks know, or an error that this rank or
-  /// one of another host has printed.
+  /// Reason for a deliberate exit: all work is done, an error that all ranks know, or an error that this rank
+  /// or a rank of another host has printed.
   enum class Ending : std::uint32_t { no, done, failed_together, failed };
   std::atomic<Ending> ending;
   alignas(64) std::atomic<std::uint64_t> beat;  ///< changed several times per second by the rank's monitor
-  std::atomic<std::uint64_t> calls;             ///< Device::activity, stored by the monitor
-  std::atomic<std::uint32_t> phase;             ///< the same, a Phase
-  std::atomic<std::uint64_t> usual_step;        ///< duration of a step, in ns; 0: none is complete
+  std::atomic<std::uint64_t> calls;             ///< calls in Device::activity(), stored by the monitor
+  std::atomic<std::uint32_t> phase;             ///< Phase in Device::activity(), stored by the monitor
+  std::atomic<std::uint64_t> usual_step;        ///< duration of a step, in ns; 0: no step is complete
   alignas(64) ActivityRing ring;
 
   ProcessId id() const { return {process.load(), process_start.load(), process_space.load()}; }
 };
 
 /// Memory of all ranks of this host in a file that they share: /dev/shm/lockstep-JOB-HOST, or in the folder
-/// for temporary files. It survives the end of ranks. The last one removes it; a file that no living process
-/// uses is empty to those that open it later.
+/// for temporary files. The file survives the end of ranks; the last rank removes it. A process that opens a
+/// file that no living process uses empties it.
 class JobMemory {
  public:
-  /// Memory of `ranks` ranks. Throws Error(resource) if there is no folder for it.
+  /// Opens or makes the memory of `ranks` ranks. Throws Error(resource) if no folder can hold the file.
   JobMemory(const std::string& job, const std::string& host, int ranks);
-  /// Memory of this process alone, without a file.
+  /// Makes memory of this process alone, without a file.
   JobMemory();
   ~JobMemory();
   JobMemory(const JobMemory&) = delete;
@@ -78,7 +78,8 @@ class JobMemory {
 
 /// Folder /dev/shm/lockstep-JOB-mpi-segments, in which MPI keeps the segments of a job's ranks on this host.
 /// In /dev/shm itself, two jobs in containers with the same host name and PIDs would use the same segments.
-/// All ranks make it. The last one removes it; that of killed ranks is removed when a JobMemory is made.
+/// All ranks make the folder, and the last one removes it. Making a JobMemory removes folders that killed
+/// ranks have left.
 class SegmentFolder {
  public:
   /// Does not throw.
@@ -87,15 +88,15 @@ class SegmentFolder {
   SegmentFolder(const SegmentFolder&) = delete;
   SegmentFolder& operator=(const SegmentFolder&) = delete;
 
-  const std::filesystem::path& path() const { return path_; }  ///< empty: it cannot be made
+  const std::filesystem::path& path() const { return path_; }  ///< empty: the folder cannot be made
 
  private:
   std::filesystem::path path_;
   FileDescriptor folder_;  ///< locked, shared, by each process that uses it
 };
 
-/// Name of the job that all its ranks on one host agree on, from the environment; empty: none. LOCKSTEP_JOB,
-/// which the launcher sets, comes first, so that it can find the files.
+/// Name of the job, from the environment, the same for all its ranks on a host; empty if unknown. It begins
+/// with LOCKSTEP_JOB, which lockstep-run sets so that it can find the files.
 std::string read_job(const std::function<const char*(const char*)>& lookup);
 
 }  // namespace lockstep

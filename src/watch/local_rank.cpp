@@ -22,7 +22,7 @@ void LocalRank::look(RankState& state, double seconds, bool suspicious) {
     state.ended = true;
     state.wait_status = process_.wait_status().value_or(-1);
   }
-  state.ends_by_itself = ending() != RankMemory::Ending::no;  // read after the check for its end
+  state.ends_by_itself = ending() != RankMemory::Ending::no;  // must be read after has_ended()
   state.usual_step = 1e-9 * static_cast<double>(memory_->usual_step.load(std::memory_order_relaxed));
   state.phase = static_cast<Phase>(memory_->phase.load(std::memory_order_relaxed));
 
@@ -52,8 +52,8 @@ void LocalRank::look(RankState& state, double seconds, bool suspicious) {
   calls_ = calls;
 }
 
-/// Part of the last `seconds` in which a rank without progress could have continued: when none of its threads
-/// waited for a core.
+/// Examines the process of a rank without progress. Returns the part of the last `seconds` in which the rank
+/// could have made progress: when none of its threads waited for a core.
 double LocalRank::measure(RankState& state, double seconds) {
   const std::int64_t process = process_.id().number;
   if (process == 0) return seconds;

@@ -31,7 +31,7 @@ constexpr int peer_status = static_cast<int>(Category::peer);
 
 std::string to_text(const Verdict& verdict) { return json_message(json_of(verdict)); }
 
-/// Nothing if the text is no verdict about some of `ranks` ranks.
+/// Returns nothing if the text is not a verdict about ranks below `ranks`.
 std::optional<Verdict> parse_verdict(const std::string& text, std::size_t ranks) {
   try {
     const JsonDocument document(text, {.file = "verdict", .is_message = true});
@@ -112,7 +112,7 @@ void Monitor::pause() {
   poll(polled.data(), polled.size(), tick);
 }
 
-/// `seconds` have passed since the last call, at most longest_tick.
+/// Does the work of a tick. `seconds`: time since the last call, at most longest_tick.
 void Monitor::work(double seconds) {
   if (const int status = memory_.ended(); status != 0) std::_Exit(status);
   publish();
@@ -125,7 +125,7 @@ void Monitor::work(double seconds) {
   if (deciding) warn_of_awaited_ranks(seconds);
   check_parent(seconds);
   check_failed(seconds);
-  // Checked after the ends of ranks: a rank that ends after a failure was killed by the launcher.
+  // has_failed() must be read after look() has found ended ranks: the launcher kills ranks after a failure.
   if (!deciding || has_failed()) return;
   const auto verdict = judge(ranks_.table, limits_here());
   if (!verdict || is_end_of_failure(*verdict)) return;
@@ -141,7 +141,7 @@ void Monitor::publish() {
   own.phase.store(static_cast<std::uint32_t>(activity.phase), std::memory_order_relaxed);
 }
 
-/// Whether a rank has waited so long that the others should be looked at more closely.
+/// Whether a rank has waited so long that the other ranks should be examined more closely.
 bool Monitor::is_suspicious() const {
   return std::ranges::any_of(ranks_.table.ranks, [&](const RankState& state) {
     return state.known && state.now.waits && state.waited > 0.25 * options_.limits.usual;
@@ -160,8 +160,8 @@ bool Monitor::decides() const {
   return true;
 }
 
-/// The first host, which knows all ranks, decides on hangs as long as its first rank is heard from. Without
-/// it, the others decide by what they see.
+/// Limits for this host. The first host, which knows all ranks, decides on hangs; the other hosts do so only
+/// while they hear nothing from its first rank.
 HangLimits Monitor::limits_here() const {
   HangLimits limits = options_.limits;
   if (ranks_.host == 0 || !ranks_.heartbeat) return limits;
@@ -186,9 +186,9 @@ void Monitor::exchange(double seconds) {
   }
 }
 
-/// Sends the states of this host's ranks to the first host; the first host sends a sign of life, its time.
-/// After an error of a rank, says so instead: the connection may end before the launcher ends the other
-/// hosts.
+/// Sends the states of this host's ranks to the first host; the first host itself sends its time, as a sign
+/// of life. After an error of a rank, reports the failure instead: the connection may end before the launcher
+/// ends the other hosts.
 void Monitor::send_states(std::size_t host) {
   if (has_failed()) return ranks_.heartbeat->send(host, HeartbeatMessage::Type::failed, {});
   const double now = steady_seconds();
@@ -205,7 +205,7 @@ void Monitor::send_to_others(HeartbeatMessage::Type type, std::span<const std::b
   }
 }
 
-/// The time that the first host has sent is back.
+/// Handles the return of a time that this rank sent from the first host.
 void Monitor::take_echo(const HeartbeatMessage& echo) {
   double sent = 0.0;
   if (ranks_.host != 0 || echo.bytes.size() != sizeof sent) return;
@@ -219,7 +219,7 @@ void Monitor::take_echo(const HeartbeatMessage& echo) {
 void Monitor::receive(const HeartbeatMessage& message) {
   const std::span<RankState> states = ranks_.table.ranks_of(message.host);
   switch (message.type) {
-    case HeartbeatMessage::Type::opened:  // a host that never answered does not count as lost
+    case HeartbeatMessage::Type::opened:  // the other host cannot count this one as lost before it has states
       send_states(message.host);
       break;
     case HeartbeatMessage::Type::states:
@@ -240,7 +240,7 @@ void Monitor::receive(const HeartbeatMessage& message) {
     case HeartbeatMessage::Type::goodbye:
       for (RankState& state : states) state.ends_by_itself = true;
       break;
-    case HeartbeatMessage::Type::failed:  // as if this rank had failed, so that all of its host end
+    case HeartbeatMessage::Type::failed:  // as if this rank had failed, so that all ranks of its host end
       own_memory().ending = RankMemory::Ending::failed;
       break;
     case HeartbeatMessage::Type::end: {  // another host has printed the reason
@@ -256,7 +256,8 @@ void Monitor::receive(const HeartbeatMessage& message) {
   }
 }
 
-/// A connection ends with its process, unless that opens another one.
+/// Marks the first rank of a host as ended some time after its connection has closed: the process has ended,
+/// unless it opens another connection.
 void Monitor::find_lost_hosts(double seconds) {
   for (std::size_t host = 0; host < ranks_.table.hosts.size(); ++host) {
     if (host == ranks_.host || !ranks_.heartbeat->is_lost(host)) {
@@ -268,8 +269,9 @@ void Monitor::find_lost_hosts(double seconds) {
   }
 }
 
-/// Warns once per host of its own ranks that do not start, and once of those of other hosts: MPI waits for
-/// them in silence. Without all its own ranks, this host cannot know whether the others have started.
+/// Warns once about ranks of this host that have not started, and once about ranks of other hosts, because
+/// MPI waits for them silently. Until all its own ranks have started, a host cannot know whether the others
+/// have.
 void Monitor::warn_of_awaited_ranks(double seconds) {
   std::vector<std::string> missing;  // ranks of this host
   for (std::size_t local = 0; local < locals_.size(); ++local) {
@@ -300,7 +302,7 @@ void Monitor::warn_of_awaited_ranks(double seconds) {
       options_.limits.patient));
 }
 
-/// Warns once, on the first host, of hosts that do not connect; they try it every 2 s.
+/// Warns once, on the first host, about hosts that have not connected; they try again every 2 s.
 void Monitor::warn_of_missing_hosts(double seconds) {
   const bool had_time = connecting_for_ >= options_.time_to_start;
   connecting_for_ += seconds;
@@ -308,7 +310,7 @@ void Monitor::warn_of_missing_hosts(double seconds) {
   print_warning(warning_of_missing_hosts(*ranks_.heartbeat, ranks_.table.hosts));
 }
 
-/// Ranks without a launcher would stay forever.
+/// Ends the job when the launcher has ended: its ranks would wait forever.
 void Monitor::check_parent(double seconds) {
   orphaned_for_ = getppid() == parent_ ? 0.0 : orphaned_for_ + seconds;
   if (orphaned_for_ < 1.0) return;
@@ -322,14 +324,14 @@ bool Monitor::any_ends(RankMemory::Ending ending) const {
   return std::ranges::find(locals_, ending, &LocalRank::ending) != locals_.end();
 }
 
-/// Whether a rank has ended after an error that all ranks know and one of them prints: the launcher kills the
-/// others when the first one ends.
+/// Whether the verdict only reflects the end of ranks after an error that all ranks know and one of them
+/// prints: the launcher kills the others when the first one ends.
 bool Monitor::is_end_of_failure(const Verdict& verdict) const {
   return ranks_.table.ranks[verdict.ranks_at_fault.front()].ended &&
          any_ends(RankMemory::Ending::failed_together);
 }
 
-/// Ends this rank after the failure of another one, as not all launchers do.
+/// Ends this rank some time after another one has failed, because not all launchers do.
 void Monitor::check_failed(double seconds) {
   failed_for_ = has_failed() ? failed_for_ + seconds : 0.0;
   if (failed_for_ >= 3.0) std::_Exit(peer_status);
@@ -348,7 +350,7 @@ bool Monitor::defers_to_first_host(const Verdict& verdict, double seconds) {
   return deferred_for_ < patience;
 }
 
-/// Whether this rank is the one of its host that reports.
+/// Tries to become the one rank of this host that reports; returns false if another rank reports.
 bool Monitor::becomes_reporter() {
   std::int64_t reporter = 0;
   if (memory_.reporter().compare_exchange_strong(reporter, getpid())) return true;
@@ -372,7 +374,7 @@ void Monitor::report(const Verdict& verdict) {
   end_job(verdict.ranks_at_fault);
 }
 
-/// Reports the first rank at fault to lockstep-run. Without such a rank, the launcher has ended.
+/// Reports the first rank at fault to lockstep-run. If no rank is at fault, the launcher itself has ended.
 void Monitor::report_failure(const Verdict& verdict) const {
   if (verdict.ranks_at_fault.empty()) return;
   const std::size_t rank = verdict.ranks_at_fault.front();
@@ -392,7 +394,7 @@ void Monitor::report_failure(const Verdict& verdict) const {
 void Monitor::end_job(const std::vector<std::size_t>& ranks_at_fault) {
   send_to_others(HeartbeatMessage::Type::end, std::as_bytes(std::span(ranks_at_fault)));
   memory_.ended() = peer_status;
-  // mpirun does not end while a host does not answer.
+  // mpirun would not end while a host does not answer.
   if (launcher_) launcher_->kill_later(4);
   for (const std::size_t rank : ranks_at_fault) {  // a stopped process does not end by itself
     const std::size_t local = rank - ranks_.first();

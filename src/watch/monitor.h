@@ -26,12 +26,12 @@ class Device;
 
 /// The ranks that a monitor watches.
 struct MonitoredRanks {
-  RankTable table = {};         ///< its ranks are filled in by the monitor
-  std::vector<int> slots = {};  ///< of each rank of this host in the job's memory; -1: it has another memory
+  RankTable table = {};         ///< the monitor fills in its ranks
+  std::vector<int> slots = {};  ///< place of each rank of this host in the job's memory; -1: not in it
   std::size_t host = 0;         ///< number of this host
-  int local_rank = 0;           ///< of this rank, on this host
-  std::unique_ptr<Heartbeat> heartbeat = {};  ///< of the first rank of a host; null: none with other hosts
-  int awaited = 0;  ///< number of ranks of other hosts that are not connected to these yet, in start-up
+  int local_rank = 0;           ///< number of this rank among those of this host
+  std::unique_ptr<Heartbeat> heartbeat = {};  ///< only on the first rank of a host; null: no heartbeat
+  int awaited = 0;  ///< number of ranks on other hosts that are not connected yet, during start-up
 
   /// First rank of this host.
   std::size_t first() const { return table.first(host); }
@@ -39,27 +39,28 @@ struct MonitoredRanks {
 
 /// Options that change while the monitor runs.
 struct MonitorOptions {
-  HangLimits limits = {.usual = 60.0, .patient = 300.0};  ///< until the program has read its options
+  HangLimits limits = {.usual = 60.0, .patient = 300.0};  ///< default until the program has read its options
   std::filesystem::path report_folder = {};
   std::string advice = {};
   const Device* device = nullptr;
   double time_to_start = 10.0;  ///< seconds until warnings name ranks and hosts that are missing
 };
 
-/// Thread that publishes this rank's progress and looks at the other ranks a few times per second. On each
-/// host the lowest rank whose monitor works decides. It ends the process when the job has failed.
+/// Thread that publishes this rank's progress and checks the other ranks a few times per second. On each
+/// host, the lowest rank whose monitor works decides whether the job has failed. A monitor ends its process
+/// when the job has failed.
 class Monitor {
  public:
-  /// `memory` outlives the monitor.
+  /// `memory` must outlive the monitor.
   Monitor(JobMemory& memory, MonitoredRanks ranks);
   ~Monitor();
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
-  /// Replaces the watched ranks, of the same memory.
+  /// Replaces the watched ranks; the new ones must be in the same memory.
   void watch(MonitoredRanks ranks);
   void change(const std::function<void(MonitorOptions&)>& work);
-  /// Announces to other hosts that the ranks of this one end, and whether one of them has printed an error.
+  /// Announces to other hosts that the ranks of this host end, and whether one of them has printed an error.
   void say_goodbye();
 
  private:
@@ -86,8 +87,8 @@ class Monitor {
   HangLimits limits_here() const;
   void check_parent(double seconds);
   bool any_ends(RankMemory::Ending ending) const;
-  /// Whether a rank has printed an error: one of this host, or one of another host that has said so. The
-  /// launcher then kills the others.
+  /// Whether a rank of this host has printed an error, or another host has reported that one of its ranks
+  /// has. The launcher then kills the other ranks.
   bool has_failed() const { return any_ends(RankMemory::Ending::failed); }
   bool is_end_of_failure(const Verdict& verdict) const;
   void check_failed(double seconds);
@@ -100,18 +101,18 @@ class Monitor {
 
   JobMemory& memory_;
   MonitoredRanks ranks_;
-  std::mutex mutex_;  ///< of options_ and ranks_
+  std::mutex mutex_;  ///< protects options_ and ranks_
   MonitorOptions options_;
   std::vector<LocalRank> locals_;
-  SlowLinks links_;               ///< of the first host with the others
-  std::vector<double> lost_for_;  ///< of each host: seconds since its connection was lost
+  SlowLinks links_;               ///< links of the first host to the others
+  std::vector<double> lost_for_;  ///< seconds since the connection to each host was lost
   double since_states_ = 0.0;     ///< seconds since states were sent
   double connecting_for_ = 0.0;   ///< seconds since other hosts began to connect
-  double starting_for_ = 0.0;     ///< seconds for which ranks of this host waited for others of it to start
-  double awaiting_for_ = 0.0;     ///< seconds since all of them wait in start-up for those of other hosts
-  double failed_for_ = 0.0;       ///< seconds since a rank ended that has printed an error
+  double starting_for_ = 0.0;     ///< seconds for which this host has waited for ranks of its own to start
+  double awaiting_for_ = 0.0;     ///< seconds for which all its ranks have waited for other hosts to start
+  double failed_for_ = 0.0;       ///< seconds since has_failed() became true
   double deferred_for_ = 0.0;     ///< seconds since a verdict was left to rank 0
-  double orphaned_for_ = 0.0;     ///< seconds since the launcher has ended
+  double orphaned_for_ = 0.0;     ///< seconds since the launcher ended
   pid_t parent_;
   std::optional<WatchedProcess> launcher_;  ///< mpirun or its daemon
   FileDescriptor wake_;

@@ -9,22 +9,22 @@
 
 namespace lockstep {
 
-/// A failure, and all that is known of the ranks at that moment.
+/// A failure, and everything known about the ranks at that moment.
 struct FailureReport {
   const Verdict& verdict;
   const RankTable& table;
   const HangLimits& limits;
-  const JobMemory& memory;        ///< of the ranks of this host
-  const std::vector<int>& slots;  ///< their places in it; -1: none
+  const JobMemory& memory;        ///< memory of the ranks of this host
+  const std::vector<int>& slots;  ///< places in `memory` of the ranks of this host; -1: none
   std::size_t first;              ///< first rank of this host
 };
 
-/// Names of reports begin with it, followed by the number of the process.
+/// Beginning of the file names of reports; the PID follows.
 inline constexpr const char* watchdog_report_prefix = "watchdog-";
 
-/// Writes watchdog-PROCESS.json to `folder`, or if that is empty or cannot be written to, to the folder for
-/// temporary files: JSON with a sentence, limits, and for each rank its host, process, place, collective,
-/// times in seconds, and its last activities, oldest first. Prints the path. Never throws.
+/// Writes watchdog-PID.json to `folder`, or to the folder for temporary files if `folder` is empty or cannot
+/// be written to: JSON with a sentence, limits, and for each rank its host, process, place, collective, times
+/// in seconds, and last activities, oldest first. Prints the path. Never throws.
 void write_report(const FailureReport& report, const std::filesystem::path& folder);
 
 }  // namespace lockstep

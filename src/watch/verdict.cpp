@@ -14,7 +14,7 @@ namespace {
 
 using Ranks = std::vector<std::size_t>;
 
-/// Decisions about one table.
+/// Finds the failure that a table shows.
 class Judge {
  public:
   Judge(const RankTable& ranks, const HangLimits& hang) : table_(ranks), limits_(hang) {
@@ -59,19 +59,19 @@ class Judge {
   std::string name(std::size_t rank) const {
     return fmt::format("rank {} on host {}", table_.number_of(rank), table_.hosts[table_.host_of(rank)]);
   }
-  /// "rank 1", "ranks 0, 1, 3", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 24 more".
+  /// Names ranks by their numbers: "rank 1", "ranks 0, 1, 3", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 24 more".
   std::string name_ranks(const Ranks& ranks) const {
     constexpr std::size_t most = 8;
     std::vector<std::string> numbers;
     for (const std::size_t rank : ranks) numbers.push_back(std::to_string(table_.number_of(rank)));
     return (ranks.size() == 1 ? "rank " : "ranks ") + first_names(numbers, most);
   }
-  /// Names one rank in full, several by their numbers.
+  /// Names a single rank with its host, several ranks by their numbers.
   std::string name_of_all(const Ranks& ranks) const {
     return ranks.size() == 1 ? name(ranks[0]) : name_ranks(ranks);
   }
 
-  /// The witness and those that wait in the same collective.
+  /// The witness and the ranks that wait in the same collective.
   Ranks waiting_with_witness() const {
     const CollectiveCall& call = state(*witness_).now.call;
     Ranks ranks;
@@ -83,7 +83,7 @@ class Judge {
     }
     return ranks;
   }
-  /// Whether the two last collectives should be the same.
+  /// Whether the last collectives of two ranks should be the same.
   bool same_collective(std::size_t a, std::size_t b) const {
     return should_be_same(a, state(a).now.call, b, state(b).now.call);
   }
@@ -93,7 +93,7 @@ class Judge {
     return of_a.group != Group::host || table_.host_of(a) == table_.host_of(b);
   }
 
-  /// "; ranks 0, 1, 3 wait in it for 12 s"
+  /// Names the waiting ranks at the end of a sentence: "; ranks 0, 1, 3 wait in it for 12 s".
   std::string waiters(const std::string& in) const {
     const Ranks ranks = waiting_with_witness();
     return fmt::format("; {} {} {} for {:.0f} s", name_ranks(ranks), ranks.size() == 1 ? "waits" : "wait", in,
@@ -115,7 +115,8 @@ class Judge {
     return Verdict{ranks, name(ranks[0]) + " " + end.substr(0, end.find(" (")), sentence};
   }
 
-  /// Ranks that have entered the same collective of their group as `rank` with `call`, equal to it or not.
+  /// Ranks that have entered the collective with the group and number of `call`, a call of `rank`: by an
+  /// equal call if `equal`, else by a different one.
   Ranks entered(std::size_t rank, const CollectiveCall& call, bool equal) const {
     Ranks ranks;
     for (std::size_t other = 0; other < size(); ++other) {
@@ -127,7 +128,7 @@ class Judge {
   }
 
   std::optional<Verdict> different_calls() const {
-    std::optional<std::pair<Ranks, CollectiveCall>> first;  // the minority, and what it has entered
+    std::optional<std::pair<Ranks, CollectiveCall>> first;  // the minority, and its call
     for (std::size_t rank = 0; rank < size(); ++rank) {
       for (const CollectiveCall& call : state(rank).recent()) {
         if (call.group == Group::alone || (first && first->second.number <= call.number)) continue;
@@ -157,9 +158,9 @@ class Judge {
                         describe_place(state(minority[0])), name_ranks(others), text(*theirs))};
   }
 
-  /// Silent hosts: the link may be down, and all other information about them is old.
+  /// Finds silent hosts. Their link may be down, and all other information about them is old.
   std::optional<Verdict> silent_hosts() const {
-    constexpr double grace = 2.0;  // a host finds its own stopped ranks first
+    constexpr double grace = 2.0;  // seconds, so that a host finds its own stopped ranks first
     const Ranks ranks =
         find([&](const RankState& state) { return !state.ended && state.silent >= limits_.usual + grace; });
     if (ranks.empty()) return std::nullopt;
@@ -229,7 +230,7 @@ class Judge {
     return fmt::format("process {} {}", state.process, does);
   }
 
-  /// All ranks wait.
+  /// Finds a collective that does not end: all ranks wait.
   std::optional<Verdict> endless_call() const {
     for (const RankState& state : table_.ranks) {
       if (state.ended || state.ends_by_itself) continue;
@@ -238,7 +239,7 @@ class Judge {
     const auto with_call = [&](const CollectiveCall& call) {
       return find([&](const RankState& state) { return state.now.call == call; });
     };
-    // The rank whose call the fewest share; of several, one that is behind the others.
+    // The rank whose call is shared by the fewest ranks, and among equals has the lowest number.
     const RankState& first = *std::ranges::min_element(table_.ranks, {}, [&](const RankState& state) {
       return std::pair(with_call(state.now.call).size(), state.now.call.number);
     });

@@ -20,20 +20,20 @@ namespace {
 
 /// First message of a rank to all others.
 struct JobProposal {
-  bool has_memory = false;       ///< whether it uses the memory of a job that the launcher names
-  std::array<char, 128> name{};  ///< of a job for this host
+  bool has_memory = false;       ///< whether the rank uses the memory of a job that the launcher names
+  std::array<char, 128> name{};  ///< name of a job for this host
 };
 
 /// Second message of a rank to all others.
 struct Introduction {
   std::array<char, 64> host{};
   ProcessId process;
-  std::uint64_t device = 0, inode = 0;  ///< of its memory's file
-  std::int32_t slot = 0;                ///< its place there
-  HeartbeatAddress heartbeat = {};      ///< of the first rank of several hosts
+  std::uint64_t device = 0, inode = 0;  ///< identity of the rank's memory file
+  std::int32_t slot = 0;                ///< place of the rank in that memory
+  HeartbeatAddress heartbeat = {};      ///< set by rank 0 if there are several hosts
 };
 
-/// The messages of all ranks. Collective.
+/// Gathers the messages of all ranks. Collective.
 template <class Message>
 std::vector<Message> gather(const ConnectedRanks& ranks, const Message& own) {
   const std::vector<std::byte> bytes = ranks.gather(std::as_bytes(std::span(&own, 1)));
@@ -59,7 +59,7 @@ void introduce(RankMemory& memory, int rank) {
   memory.process = own.number;
 }
 
-/// Name of a job for the ranks of this host: that of the launcher, or a random one.
+/// Proposes the name of a job for the ranks of this host: the launcher's name, or a random one.
 JobProposal propose_job(bool has_memory) {
   JobProposal proposal{.has_memory = has_memory};
   std::string job = read_job(::getenv);
@@ -83,7 +83,7 @@ Watch::Watch(const StartedRanks& ranks) : Watch() {
   enter(Collective::start, Group::world);
   RankTable table{.ranks = {}, .hosts = {ranks.host}, .boundaries = {0, ranks.local_count}};
   table.ranks.resize(static_cast<std::size_t>(ranks.local_count));
-  // Ranks that have started say their numbers themselves.
+  // Assumed numbers: a rank that has started publishes its own.
   for (int local = 0; local < ranks.local_count; ++local) {
     table.ranks[static_cast<std::size_t>(local)].number = ranks.rank - ranks.local_rank + local;
   }
@@ -119,7 +119,7 @@ void Watch::join(const ConnectedRanks& ranks) {
   const std::size_t own_host = table.host_of(static_cast<std::size_t>(ranks.rank));
   const int first = ranks.boundaries[own_host], local_rank = ranks.rank - first;
   const int local_size = ranks.boundaries[own_host + 1] - first;
-  // All ranks of a host have the launcher's facts, or none has.
+  // Either all ranks of a host have the launcher's facts, or none has.
   const auto proposals = gather(ranks, propose_job(memory_->inode() != 0));
   if (!std::ranges::all_of(proposals, &JobProposal::has_memory)) {
     monitor_.reset();
@@ -232,7 +232,7 @@ void Watch::publish() {
 void announce_end() noexcept {
   announced_end = true;
   if (JobMemory* const memory = watched_memory) {
-    memory->remove();  // the launcher kills the other ranks
+    memory->remove();  // here, because the launcher kills the other ranks
     watched_slot.load()->ending = RankMemory::Ending::failed;
   }
 }

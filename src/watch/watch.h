@@ -23,27 +23,27 @@ struct RankMemory;
 /// Ranks that a launcher started together, as far as this host knows them before they are connected.
 struct StartedRanks {
   std::string host;     ///< name of this host
-  int count = 1;        ///< number of all ranks; 1 also where unknown
-  int rank = 0;         ///< of this process among all
-  int local_rank = -1;  ///< of this process on this host; -1: unknown
+  int count = 1;        ///< number of all ranks; also 1 if unknown
+  int rank = 0;         ///< rank of this process among all
+  int local_rank = -1;  ///< rank of this process on this host; -1: unknown
   int local_count = 0;  ///< number of ranks on this host; 0: unknown
 };
 
-/// All ranks once they are connected, numbered so that those of a host are contiguous.
+/// All ranks once they are connected, numbered so that the ranks of a host are contiguous.
 struct ConnectedRanks {
   std::string host;             ///< name of this host
-  int rank = 0;                 ///< of this process
+  int rank = 0;                 ///< rank of this process
   std::vector<int> boundaries;  ///< first rank of each host, then the number of ranks
-  /// Gathers bytes from all ranks in their order; each passes equally many. Collective.
+  /// Gathers bytes from all ranks in rank order; each passes the same number. Collective.
   std::function<std::vector<std::byte>(std::span<const std::byte> own)> gather;
 };
 
 /// Watchdog of a rank. The rank reports its activities to memory that the other ranks of its host can read
-/// and that survives its exit. A thread of low cost observes the other ranks, those of other hosts by a
-/// heartbeat. If a rank exits for an unknown reason, hangs while others wait for it, or enters a different
-/// collective, one rank prints a sentence that names it and writes the state of all ranks to a file, and all
-/// ranks end with the status of Category::peer. Methods are called by the thread that makes the collective
-/// calls.
+/// and that survives its exit. A low-cost thread observes the other ranks, through a heartbeat if they are on
+/// other hosts. If a rank exits for an unknown reason, hangs while others wait for it, or enters a different
+/// collective, one rank prints a sentence that names the rank at fault and writes the state of all ranks to a
+/// file, and all ranks end with the status of Category::peer. Methods must be called on the thread that makes
+/// the collective calls.
 class Watch {
  public:
   /// Starts to watch the ranks of this host, which are not connected yet.
@@ -60,15 +60,15 @@ class Watch {
 
   /// Sets the limits of the run; until then only ranks without progress for minutes count as hung.
   void set_limits(const HangLimits& hang);
-  /// Folder for the file about a failure; without one, or if it cannot be written to: the folder for
-  /// temporary files.
+  /// Sets the folder for the file about a failure. If none is set or it cannot be written to, the file goes
+  /// to the folder for temporary files.
   void set_report_folder(const std::filesystem::path& folder);
-  /// Advice at the end of the sentence about a failure, and of this rank's errors: "resume with: ...".
+  /// Sets the advice that ends the sentence about a failure and this rank's errors: "resume with: ...".
   void set_advice(const std::string& advice);
   const std::string& advice() const { return advice_; }
-  /// Time in seconds after which warnings name ranks that have not started; 10 unless it is set.
+  /// Sets the time in seconds after which warnings name ranks that have not started; default: 10.
   void set_time_to_start(double seconds);
-  /// Announces to other hosts that the ranks of this one end, after announce_end because of an error.
+  /// Announces to other hosts that the ranks of this host end because of an error. Must follow announce_end.
   void say_goodbye();
   /// Watches the progress of `device` until null is set.
   void set_device(const Device* device);
@@ -78,14 +78,14 @@ class Watch {
   Stage stage() const { return now_.stage; }
   /// Stage, step and collective of this rank at present.
   const Activity& activity() const { return now_; }
-  /// Report that steps from `number` on, submitted together, begin and end.
+  /// Report the beginning and the end of steps that are submitted together, the first of them step `number`.
   void begin_steps(std::uint64_t number);
   void end_steps();
   /// Report that this rank enters and leaves a collective of `group` in which ranks wait for each other.
-  /// `bytes`: data of all ranks together, where every rank knows it.
+  /// `bytes`: data of all ranks together, if every rank knows it; else 0. `before`: activity before enter().
   void enter(Collective kind, Group group, std::uint64_t bytes = 0);
   void leave(const Activity& before);
-  /// Calls `work`, which is or contains such a collective.
+  /// Calls `work`, which makes a collective call, between enter() and leave().
   template <class Work>
   auto during(Collective kind, Group group, std::uint64_t bytes, const Work& work);
 
@@ -96,15 +96,14 @@ class Watch {
   std::unique_ptr<JobMemory> memory_;
   RankMemory* own_;
   Activity now_;
-  std::array<std::uint64_t, group_count> numbers_{};  ///< of the last collective of each group
-  bool one_host_ =
-      true;  ///< the ranks of the host are all ranks, and their collectives are those of the world
+  std::array<std::uint64_t, group_count> numbers_{};  ///< number of the last collective of each group
+  bool one_host_ = true;  ///< whether all ranks are on this host; Group::host then means Group::world
   std::int64_t steps_begin_ = 0;
   std::string advice_;
-  std::unique_ptr<Monitor> monitor_;  ///< null: nobody is watched
+  std::unique_ptr<Monitor> monitor_;  ///< null: no rank is watched
 };
 
-/// Time within a collective.
+/// Reports a collective during its lifetime.
 class InCollective {
  public:
   InCollective(Watch& watch, Collective kind, Group group, std::uint64_t bytes = 0)
@@ -126,8 +125,8 @@ auto Watch::during(Collective kind, Group group, std::uint64_t bytes, const Work
   return work();
 }
 
-/// Time of this rank's own work within a collective, for which it waits again afterwards: reading the samples
-/// that its GPU needs.
+/// Reports, during its lifetime, that this rank does work of its own within a collective, such as reading the
+/// samples that its GPU needs. Afterwards the rank waits in the collective again.
 class OwnWork {
  public:
   explicit OwnWork(Watch& watch) : watch_(watch), before_(watch.activity()) { watch_.leave({}); }
@@ -140,7 +139,7 @@ class OwnWork {
   Activity before_;
 };
 
-/// Time within a stage; restores the one before.
+/// Sets the stage during its lifetime; then restores the previous one.
 class InStage {
  public:
   InStage(Watch& watch, Stage stage) : watch_(watch), before_(watch.stage()) { watch.set_stage(stage); }
@@ -153,8 +152,7 @@ class InStage {
   Stage before_;
 };
 
-/// Marks this process as exiting deliberately; any error is already printed. Does nothing if no other rank
-/// watches. Safe in signal handlers.
+/// Marks this process as exiting deliberately; any error is already printed. Safe in signal handlers.
 void announce_end() noexcept;
 
 /// Marks this process as exiting after an error that all ranks have agreed on.

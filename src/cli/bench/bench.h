@@ -41,17 +41,17 @@ std::vector<float> terms_of_rank(int rank, std::size_t elements);
 /// the message.
 void check_sum(std::span<const float> sum, int ranks, const std::string& way);
 
-/// The same options for ranks of one thread.
+/// The same options with one thread per rank.
 inline ExecutionOptions one_thread(ExecutionOptions execution) {
   execution.threads = 1;
   return execution;
 }
 
-/// Measures programs of a device, which outlives the timer.
+/// Measures programs of a device, which must outlive the timer.
 class ProgramTimer {
  public:
   explicit ProgramTimer(Device& device);
-  /// Runs `program` `runs` times, waits for the device and returns the seconds of all runs together.
+  /// Runs `program` `runs` times, waits for the device and returns the total seconds.
   double seconds(Program& program, int runs = 1);
 
  private:

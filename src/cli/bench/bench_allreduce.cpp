@@ -23,7 +23,7 @@ constexpr std::size_t max_elements = std::ranges::max(sizes) / sizeof(float);
 
 std::size_t weight(int rank) { return 1 + static_cast<std::size_t>(rank) % 8; }
 
-/// Bytes sent by the network interfaces of this host, except the loopback, since they came up.
+/// Bytes that this host's network interfaces, except loopback, have sent since they came up.
 double sent_bytes() {
   double sum = 0.0;
   std::error_code none;
@@ -38,7 +38,7 @@ double sent_bytes() {
 struct Cost {
   double seconds = 0.0;
   double bus_bytes_per_s = 0.0;
-  double sent_bytes = 0.0;  ///< by the network interfaces of rank 0's host
+  double sent_bytes = 0.0;  ///< bytes per sum that the network interfaces of rank 0's host sent
 };
 LOCKSTEP_MEMBERS(Cost, seconds, bus_bytes_per_s, sent_bytes)
 
@@ -82,8 +82,8 @@ std::string text_of(const SumCosts& costs, bool wire) {
                : "\n");
 }
 
-/// Gradients of all ranks and their sum, in the memory of their devices as in a training run. Smaller sums
-/// use the first elements.
+/// The ranks' gradients and their sum, in device memory as in a training run. Smaller sums use the first
+/// elements.
 class SumBench {
  public:
   SumBench(const World& world, const BenchOptions& options)
@@ -112,7 +112,7 @@ class SumBench {
     const std::unique_ptr<Program> program = record(exchange);
     check(way, elements, exchange, *program);
     Cost cost = measure(*program);
-    // Bytes that cross each link at least, in either direction, as in nccl-tests.
+    // Minimum number of bytes that cross each link in either direction, as in nccl-tests.
     const double ranks = world_.size();
     cost.bus_bytes_per_s =
         2.0 * (ranks - 1.0) / ranks * static_cast<double>(elements * sizeof(float)) / cost.seconds;
@@ -176,8 +176,8 @@ class SumBench {
     world_.agree([&] { check_sum(values, world_.size(), name_of(way)); });
   }
 
-  /// Median, over the rounds, of the time of the slowest rank. If steps are submitted together, so are sums
-  /// for about a millisecond.
+  /// Median over the rounds of the slowest rank's time. On devices that receive several steps at once, as
+  /// many sums are submitted together as take about a millisecond.
   Cost measure(Program& program) {
     std::vector<double> seconds;
     int runs = 1, sums = 0;

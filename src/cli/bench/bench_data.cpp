@@ -22,7 +22,7 @@
 namespace lockstep {
 namespace {
 
-/// Elapsed time, and time that this thread ran on a core.
+/// Elapsed time, and CPU time of this thread.
 struct Seconds {
   double wall = 0.0;
   double core = 0.0;
@@ -41,7 +41,7 @@ struct SourceBatch {
   std::vector<std::uint64_t> ids = {};
 };
 
-/// Micro-batches of a number of training steps, one epoch after the other.
+/// Micro-batches of the measured training steps, one epoch after the other.
 struct Source {
   const Dataset& dataset;
   Transform transform;
@@ -68,7 +68,7 @@ struct Source {
   }
 };
 
-/// Reads micro-batches as a training step does. Each executor has its own.
+/// Reads micro-batches as a training step does. One object per executor.
 class Loading {
  public:
   explicit Loading(Source& source)
@@ -85,13 +85,13 @@ class Loading {
   MicroBatchReader reader_;
 };
 
-/// Decodes the same parts of image files at the same scale, without further processing. Each executor has its
-/// own.
+/// Decodes the same parts of image files as Loading, at the same scale, without further processing. One
+/// object per executor.
 class Decoding {
  public:
   explicit Decoding(Source& source) : source_(source) {}
 
-  /// Decodes a micro-batch and adds the time of the decoder, without that of reading files, to `seconds`.
+  /// Decodes a micro-batch and adds the decoder's time, without file reads, to `seconds`.
   void read(const SourceBatch& batch, Seconds& seconds) {
     for (const std::uint64_t id : batch.ids) {
       try {
@@ -142,15 +142,15 @@ std::string text_of(const char* what, const Speed& speed) {
 
 struct DataResults {
   int ranks = 0;
-  std::size_t threads = 0;        ///< of each rank
-  Shape shape;                    ///< of a sample
+  std::size_t threads = 0;        ///< threads of each rank
+  Shape shape;                    ///< shape of a sample
   std::optional<Speed> decode{};  ///< only for image files
   Speed load{};
 };
 LOCKSTEP_MEMBERS(DataResults, ranks, threads, shape, decode, load)
 
-/// Reads micro-batches on one executor until none are left; the first one twice, of which once without
-/// measuring.
+/// Reads micro-batches on one executor until none are left; reads the first one twice, the first time
+/// unmeasured.
 template <typename Reader>
 Rate read_some(Source& source, std::atomic<std::uint64_t>& next, std::uint64_t ranks) {
   Reader reader(source);

@@ -22,9 +22,9 @@ namespace {
 struct Direction {
   double seconds = 0.0;
   double flop = 0.0;           ///< floating-point operations of the whole micro-batch
-  double bytes = 0.0;          ///< that it must move at least
-  std::string limit = {};      ///< the nearest limit of a thread; empty: not known
-  double limit_seconds = 0.0;  ///< that the nearest limit allows; 0: not known
+  double bytes = 0.0;          ///< minimum number of bytes moved
+  std::string limit = {};      ///< limit of a thread that is reached first; empty: unknown
+  double limit_seconds = 0.0;  ///< minimum time by that limit; 0: unknown
 
   void add(const Direction& other) {
     seconds += other.seconds;
@@ -50,12 +50,12 @@ LOCKSTEP_MEMBERS(Row, name, operation, output, parameters, forward, backward)
 struct OperationResults {
   std::string processor;
   DataType dtype = DataType::fp32;
-  std::uint32_t samples = 0;  ///< of the micro-batch
+  std::uint32_t samples = 0;  ///< samples of the micro-batch
   std::uint32_t batch = 0;
   std::vector<Row> operations = {};
   double sum_seconds = 0.0;
   double in_one_go_seconds = 0.0;
-  double prepare_seconds = 0.0;  ///< once a step, to bring parameters into the operations' form
+  double prepare_seconds = 0.0;  ///< once per step, to convert parameters to the form that operations read
   std::optional<ThreadLimits> limits = {};
 };
 LOCKSTEP_MEMBERS(OperationResults, processor, dtype, samples, batch, operations, sum_seconds,
@@ -71,8 +71,8 @@ Row sum_of(const std::vector<Row>& rows) {
   return sum;
 }
 
-/// One micro-batch of a network, compiled for training, on one executor of this rank. Its operations run one
-/// by one, on the values that a run of all operations left.
+/// One micro-batch of a network, compiled for training, on one executor of this rank. Operations run one by
+/// one, on the values left by a run of all operations.
 class CompiledMicroBatch {
  public:
   CompiledMicroBatch(const World& world, const Network& network, const Dataset& dataset,
@@ -102,7 +102,7 @@ class CompiledMicroBatch {
     run_whole();
   }
 
-  /// Measures the operations one by one and in one program, and what a step does once before them.
+  /// Measures the operations one by one and all in one program, and the preparation that a step makes once.
   OperationResults measure() {
     OperationResults results{.processor = session_.backend().name(),
                              .dtype = options_.execution.dtype,
@@ -205,8 +205,8 @@ class CompiledMicroBatch {
     timer_.seconds(*program);
   }
 
-  /// Median seconds of `part`. It is recorded often enough to take a millisecond, so that neither the clock
-  /// nor the start of a program matters.
+  /// Median seconds of `part`. The program repeats `part` until it takes a millisecond, so that neither clock
+  /// resolution nor program start matters.
   double measure(const Part& part) {
     constexpr double enough = 1e-3;
     constexpr int max_times = 1024;
@@ -239,7 +239,7 @@ class CompiledMicroBatch {
   ProgramTimer timer_;
 };
 
-/// Microseconds, GFLOP/s, and the share of the nearest limit that is reached.
+/// Table cells: microseconds, GFLOP/s, and the share of the nearest limit that is reached.
 std::string cells(const Direction& direction) {
   const double speed = direction.flop / direction.seconds * 1e-9;
   return fmt::format("  {:>11.1f}  {:>8}  {}", direction.seconds * 1e6,

@@ -55,9 +55,9 @@ std::string text_of(const StepSetting& setting) {
 struct StepPart {
   std::string name;
   double seconds = 0.0;
-  double share = 0.0;          ///< of the step's time
-  std::string limit = {};      ///< the limit of a thread that binds it longest; empty: not known
-  double limit_seconds = 0.0;  ///< that the limits allow; 0: not known
+  double share = 0.0;      ///< share of the step's time
+  std::string limit = {};  ///< limit of a thread that bounds the part for the longest time; empty: unknown
+  double limit_seconds = 0.0;  ///< minimum time by the limits; 0: unknown
 };
 LOCKSTEP_MEMBERS(StepPart, name, seconds, share, limit, limit_seconds)
 
@@ -65,12 +65,12 @@ struct StepResults {
   StepSetting setting;
   std::vector<StepPart> parts = {};
   double step_seconds = 0.0;
-  std::optional<double> host_share = {};  ///< of a core that rank 0 computed for; only if a GPU computes
-  double first_step_seconds = 0.0;        ///< since the start of the process
-  std::uint64_t peak_memory_bytes = 0;    ///< of rank 0
+  std::optional<double> host_share = {};  ///< share of a core that rank 0 used; only if a GPU computes
+  double first_step_seconds = 0.0;        ///< from the start of the process to the end of the first step
+  std::uint64_t peak_memory_bytes = 0;    ///< peak memory of rank 0
   double images_per_s = 0.0;
   std::optional<ThreadLimits> limits = {};
-  SampleKind samples = SampleKind::image;  ///< not in JSON: the unit of the text depends on it
+  SampleKind samples = SampleKind::image;  ///< not in JSON; selects the unit in the text
 };
 
 template <OptionsOf<StepResults> O, class Visitor>
@@ -101,7 +101,7 @@ void set_times(StepResults& results, const std::vector<StepTimes>& times) {
     if (seconds > 0.0) results.parts.push_back({name, seconds, seconds / results.step_seconds});
   };
   const double threads = results.setting.threads;
-  const auto other = [&](const StepTimes& group) {  // threads wait for each other, a step begins and ends
+  const auto other = [&](const StepTimes& group) {  // waits between threads, start and end of a step
     const double on_threads = group.load + group.forward + group.backward + group.fold;
     return group.total - on_threads / threads - group.reduce - group.update;
   };
@@ -115,8 +115,8 @@ void set_times(StepResults& results, const std::vector<StepTimes>& times) {
   if (by_part) add("other", middle(other));
 }
 
-/// Sets what the limits of a thread allow for the forward and backward part of this rank, and measures them.
-/// Collective; only if all ranks compute on CPUs.
+/// Measures the limits of a thread, and sets the minimum times that they allow for this rank's forward and
+/// backward parts. Collective; only if all ranks compute on CPUs.
 void set_limits(StepResults& results, const Session& session, const Network& network) {
   const Graph graph = build_graph(network);
   const ArenaLayout layout = layout_arena(network.parameters());
@@ -137,7 +137,7 @@ void set_limits(StepResults& results, const Session& session, const Network& net
   const Assignment assignment =
       session.assign(static_cast<std::uint32_t>(results.setting.micro_batches), threads);
   const std::uint32_t own = assignment.executors.back() - assignment.executors.front();
-  const double micro_batches = static_cast<double>(own) / threads;  // of a thread
+  const double micro_batches = static_cast<double>(own) / threads;  // per thread
   for (StepPart& part : results.parts) {
     double longest = 0.0;
     for (const auto& [limit, seconds] : bound[part.name]) {
@@ -184,7 +184,7 @@ std::uint64_t peak_memory_bytes() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) << 10;
 }
 
-/// Launches of a kernel, of an operation of a library, or of copies, on average of a step.
+/// Launches of a kernel, a library operation or copies: averages per step.
 struct Kernel {
   std::string name;
   double launches = 0.0;
@@ -192,14 +192,14 @@ struct Kernel {
 };
 LOCKSTEP_MEMBERS(Kernel, name, launches, seconds)
 
-/// Kernels that a step launches, and their times: averages over the steps.
+/// Kernels that a step launches, and their times: averages per step.
 struct KernelResults {
   StepSetting setting;
   double launches = 0.0;
   double kernel_seconds = 0.0;
   std::vector<Kernel> kernels = {};
   double between_launches_seconds = 0.0;
-  double event_seconds = 0.0;  ///< of each launch, for its two events
+  double event_seconds = 0.0;  ///< time between the two events of a launch without work
 };
 
 template <OptionsOf<KernelResults> O, class Visitor>
@@ -294,7 +294,7 @@ int bench_step(World& world, const BenchOptions& options) {
                       .images_per_s = static_cast<double>(samples) / seconds,
                       .samples = kind_of(data.train->encoding())};
   set_times(results, times);
-  if (!times.front().by_part) results.host_share = computed / seconds;  // a GPU computes
+  if (!times.front().by_part) results.host_share = computed / seconds;  // no parts: a GPU computes
   trainer.reset();
   Placement placement = find_placement(world, options.execution);
   if (!placement.some_cuda) {

@@ -14,7 +14,7 @@ std::vector<NodeWork> work_of(const Network& network, const Graph& graph, const 
   const GradientFlow flow = compiled.gradients();
   const std::vector<NodeTraffic> traffic = compiled.traffic();
   std::vector<NodeWork> nodes(graph.nodes.size());
-  double forward = 0.0, backward = 0.0;  // of nodes without traffic, which run as one with a later node
+  double forward = 0.0, backward = 0.0;  // of nodes without traffic, which are fused with a later node
   for (std::size_t node = 0; node < nodes.size(); ++node) {
     double flop = 0.0;
     for (const std::size_t layer : layers_of(graph, node)) {

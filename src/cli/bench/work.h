@@ -17,14 +17,14 @@ struct NodeWork {
 };
 
 /// Work of each node of a graph for a micro-batch of `samples`, for which `compiled` was compiled. Backward
-/// counts the operations of forward once for the gradient of the weights, and once more for that of the
-/// input, if it is needed.
+/// counts the operations of forward once for the weight gradient and once for the input gradient, if that is
+/// needed.
 std::vector<NodeWork> work_of(const Network& network, const Graph& graph, const CompiledGraph& compiled,
                               double samples);
 
-/// For people, a line.
+/// The limits as one line of text.
 std::string text_of(const ThreadLimits& limits);
-/// A limit and the share of it that was reached, in 14 columns; blank if `limit_seconds` is 0: not known.
+/// A limit and the share of it that was reached, in 14 columns; blank if `limit_seconds` is 0 (unknown).
 std::string limit_cell(const std::string& limit, double limit_seconds, double seconds);
 
 }  // namespace lockstep

@@ -79,17 +79,17 @@ void print_order(const Dataset& train, const DataOptions& options) {
 
 /// Statistics over all samples of a part.
 struct PartStatistics {
-  std::vector<double> mean;  ///< of each channel
+  std::vector<double> mean;  ///< mean of each channel
   std::vector<double> deviation;
-  std::optional<std::vector<int>> widths = {};  ///< smallest and largest, of image files
+  std::optional<std::vector<int>> widths = {};  ///< smallest and largest width; image files only
   std::optional<std::vector<int>> heights = {};
   std::uint64_t read = 0;
   std::uint64_t unreadable = 0;
-  double samples_per_s = 0.0;  ///< on one thread
+  double samples_per_s = 0.0;  ///< samples read per second on one thread
 };
 LOCKSTEP_MEMBERS(PartStatistics, mean, deviation, widths, heights, read, unreadable, samples_per_s)
 
-/// Numbers to predict, in their own unit.
+/// Statistics of the numbers to predict, in the table's unit.
 struct NumberStatistics {
   double mean = 0.0;
   double deviation = 0.0;
@@ -105,9 +105,9 @@ struct DatasetPart {
   std::uint64_t samples = 0;
   Shape shape;
   std::vector<std::string> classes;
-  std::vector<std::uint64_t> class_samples = {};  ///< of each class or label; empty: regression
+  std::vector<std::uint64_t> class_samples = {};  ///< samples of each class or label; empty: regression
   std::optional<NumberStatistics> numbers = {};   ///< regression
-  std::optional<PartStatistics> statistics = {};  ///< with `stats`
+  std::optional<PartStatistics> statistics = {};  ///< only with `stats`
 };
 LOCKSTEP_MEMBERS(DatasetPart, part, task, samples, shape, classes, class_samples, numbers, statistics)
 

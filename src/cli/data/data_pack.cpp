@@ -92,7 +92,7 @@ void pack_part(const PackRequest& request, const std::string& part, const ImageL
                            result.bad));
 }
 
-/// Lists the images of DIR, which no option names.
+/// Lists the images of DIR. Errors do not name --data-dir, which this command does not have.
 ImageParts list_parts(const PackRequest& request) {
   try {
     if (request.labels.empty()) return list_image_parts(request.source, request.test_fraction);
@@ -107,7 +107,7 @@ ImageParts list_parts(const PackRequest& request) {
   }
 }
 
-/// Checks that `target` has no complete packing, which a new one would replace.
+/// Throws Error(usage) if `target` already has a complete packing, which a new one would overwrite.
 void check_not_packed(const std::filesystem::path& target) {
   if (!has_packed_images(target)) return;
   std::vector<std::string> counts;
@@ -127,7 +127,8 @@ void check_not_packed(const std::filesystem::path& target) {
                           target.string(), fmt::join(counts, ", ")));
 }
 
-/// Checks that packed files would neither hide the images of a folder nor be taken for a class.
+/// Throws Error(usage) if packed files would hide the images in `target`, or would be taken for a class of
+/// `list`.
 void check_target(const std::filesystem::path& target, const ImageList& list) {
   for (const Part part : {Part::train, Part::validation, Part::test}) {
     const std::filesystem::path place = find_image_part(target, part);
@@ -151,7 +152,7 @@ void pack_parts(PackRequest request) {
   for (const std::optional<ImageList>* list : {&images.validation, &images.test}) {
     if (*list) check_target(request.target, **list);
   }
-  // The training images come last: their index says that the packing is complete.
+  // Pack the training images last: their index marks the packing as complete.
   for (const char* part : {"train", "validation", "test"}) remove_packed_images(request.target, part);
   if (images.validation) pack_part(request, "validation", *images.validation);
   if (images.test) pack_part(request, "test", *images.test);

@@ -146,7 +146,7 @@ Finding describe_cores(const World& world) {
   return finding;
 }
 
-/// Reasons why the hosts cannot compute with CUDA, by host: that of one of its ranks; empty text: it can.
+/// For each host, why one of its ranks cannot compute with CUDA; empty: all its ranks can.
 std::vector<std::string> reasons_of_hosts(const World& world, const std::string& own_reason) {
   FixedText<256> own;
   if (!own_reason.empty()) own = fmt::format("{}: {}", world.host(), own_reason);
@@ -160,8 +160,8 @@ std::vector<std::string> reasons_of_hosts(const World& world, const std::string&
   return reasons;
 }
 
-/// Counts this host's ranks that take a GPU, each in turn from those that it sees, and these GPUs: a launcher
-/// may show each rank another one.
+/// Counts this host's ranks that use a GPU, and their distinct GPUs. Ranks use the GPUs that they see in
+/// turn; a launcher may show each rank a different GPU.
 void count_local_gpus(const World& world, const cuda::Probe& probe, Launched& launched) {
   FixedText<64> own;  // PCI address
   if (!probe.gpus.empty()) {
@@ -179,13 +179,13 @@ void count_local_gpus(const World& world, const cuda::Probe& probe, Launched& la
   launched.local_gpus = different.size();
 }
 
-/// Adds the findings about CUDA. `devices`: of the ranks, not all of them CPUs. Returns whether all ranks
-/// that are not to compute on a CPU can do so with CUDA; the same on all ranks.
+/// Adds the findings about CUDA. `devices`: device of each rank; not all are CPUs. Returns whether all ranks
+/// except those on DeviceKind::cpu can compute with CUDA; the same on all ranks.
 bool examine_cuda(const World& world, Launched launched, const std::vector<DeviceKind>& devices,
                   Findings& findings) {
   const bool on_cpu = devices[static_cast<std::size_t>(world.rank())] == DeviceKind::cpu;
   const cuda::Probe probe = on_cpu ? cuda::Probe() : cuda::probe(cuda::Detail::all);
-  // Beside a CPU, GPUs exchange through the host's memory: no rank needs NCCL.
+  // If some ranks compute on CPUs, GPUs exchange through host memory, and no rank needs NCCL.
   if (std::ranges::count(devices, DeviceKind::cpu) > 0) launched.ranks = 1;
   count_local_gpus(world, probe, launched);
   std::string reason;
@@ -199,7 +199,8 @@ bool examine_cuda(const World& world, Launched launched, const std::vector<Devic
   }
   const std::vector<std::string> reasons = reasons_of_hosts(world, reason);
   const State state = std::ranges::count(devices, DeviceKind::cuda) > 0 ? State::missing : State::remark;
-  for (std::size_t host = reason.empty() ? 0 : 1; host < reasons.size(); ++host) {  // else it was described
+  // Rank 0's reason was added above.
+  for (std::size_t host = reason.empty() ? 0 : 1; host < reasons.size(); ++host) {
     if (reasons[host].empty()) continue;
     findings.add({"CUDA", "not on " + reasons[host], state, "start lockstep doctor on that host"});
   }
@@ -238,7 +239,7 @@ void examine_hosts(const World& world, const Launched& launched, Findings& findi
 
 int examine(World& world, const DoctorOptions& options) {
   const DeviceKind device = options.execution.device;
-  // With --rank-weights, they may differ.
+  // Devices may differ between ranks with --rank-weights.
   const std::vector<DeviceKind> devices = gather(world, std::span(&device, 1));
   const auto are_on = [&](DeviceKind kind) { return std::ranges::count(devices, kind); };
   const Launched launched{.ranks = world.size(),

@@ -22,7 +22,7 @@ struct Finding {
   std::string name{};
   std::string value{};
   State state = State::well;
-  std::string hint{};                              ///< remedy, unless kind is `well`
+  std::string hint{};                              ///< remedy, unless state is `well`
   std::map<std::string, std::uint64_t> figures{};  ///< numbers in `value`; a unit is part of the name
 };
 
@@ -30,16 +30,16 @@ inline Names choices_of(Finding::State /*unused*/) { return {"well", "hint", "mi
 
 LOCKSTEP_MEMBERS(Finding, name, value, state, hint, figures)
 
-/// "GPU 0          NVIDIA H200, ..." and, below it, the hint.
+/// Text of a finding: "GPU 0          NVIDIA H200, ..." and, on the next line, the hint.
 std::string text_of(const Finding& finding);
 
-/// Ranks of this run, and the options that findings depend on.
+/// Ranks of this run, and options that findings depend on.
 struct Launched {
   int ranks = 1, local_ranks = 1, hosts = 1;
-  /// Number of GPUs that the ranks of this host take; none: each can take any that this rank sees.
+  /// Number of GPUs that this host's ranks use; none: each rank can use any GPU that this rank sees.
   std::optional<std::size_t> local_gpus{};
   bool wants_cuda = false;    ///< --device cuda
-  bool through_host = false;  ///< --transport is not auto: gradients of GPUs travel through the host's memory
+  bool through_host = false;  ///< --transport is not auto: gradients of GPUs pass through host memory
 };
 
 /// Findings about memory, limits and /dev/shm.
@@ -49,8 +49,7 @@ std::vector<Finding> describe_host(const HostProbe& host, const Launched& launch
 /// --device cuda asks for them, else a `remark`.
 std::vector<Finding> describe_cuda(const cuda::Probe& probe, const Launched& launched);
 
-/// Finding for a host with more ranks than GPUs: `missing` if each rank needs a GPU of its own, else a
-/// `remark`.
+/// Finding for a host with more ranks than GPUs: `missing` if each rank needs its own GPU, else a `remark`.
 std::optional<Finding> describe_sharing(const cuda::Probe& probe, const Launched& launched);
 
 }  // namespace lockstep

@@ -24,8 +24,8 @@ std::uint32_t micro_batches(int ranks) {
   return std::bit_ceil(std::max(8U, static_cast<std::uint32_t>(ranks)));
 }
 
-/// Trains on the ranks of `world` and returns the digest. `leaves`, the number of micro-batches, does not
-/// depend on the number of these ranks.
+/// Trains on the ranks of `world` and returns the digest. `leaves`: number of micro-batches, independent of
+/// the number of these ranks.
 std::string train(const World& world, const ExecutionOptions& execution, std::uint32_t leaves) {
   const std::uint32_t batch = leaves * micro_batch_samples;
   // Three steps: two full ones, and one of a few samples, in which most ranks have no work.
@@ -41,8 +41,8 @@ std::string train(const World& world, const ExecutionOptions& execution, std::ui
   return trainer.digest();
 }
 
-/// Difference between the digests of all ranks, and from that of rank 0 alone; empty: there is none. `alone`
-/// is empty on the other ranks.
+/// Describes how the digests of all ranks differ from each other, or from `alone`, the digest of rank 0
+/// alone; empty if all are equal. `alone` is empty on the other ranks.
 std::string difference(const std::vector<std::string>& digests, const std::string& alone) {
   for (std::size_t i = 1; i < digests.size(); ++i) {
     if (digests[i] != digests[0]) {
@@ -68,7 +68,7 @@ Finding run_self_test(const World& world, const ExecutionOptions& execution) {
   ExecutionOptions execution_alone = execution;
   execution_alone.rank_weights.clear();
   std::string alone;
-  world.agree([&] {  // the others wait here
+  world.agree([&] {  // the other ranks wait here
     if (world.rank() == 0 && !is_mixed) alone = train(world.alone(), execution_alone, leaves);
   });
   const std::string failure = difference(digests, alone);

@@ -90,8 +90,8 @@ OptionSet option_set(InspectOptions& options) {
   return set;
 }
 
-/// Digest in the order of the network --model, for the given input and classes, else those that the file
-/// describes.
+/// Digest in the order of the network --model for the input and classes that are given; by default, for those
+/// that the file describes.
 std::string network_digest(const ModelFile& file, const ModelDescription& description,
                            const InspectOptions& options) {
   const bool is_described = !description.network.empty();
@@ -115,7 +115,7 @@ InspectedDigest digest_of(const ModelFile& file, const ModelDescription& descrip
     return {digest(*make_network(description, file.origin()), file), "network"};
   Digest hash;
   for (const TensorInfo& tensor : file.tensors()) {
-    if (!tensor.name.ends_with("num_batches_tracked")) {  // PyTorch's count: not a parameter
+    if (!tensor.name.ends_with("num_batches_tracked")) {  // PyTorch's counter, not a parameter
       if (tensor.dtype != "F32" && holds_floats(tensor)) {
         hash.update(file.floats(tensor.name, tensor.shape));
       } else {
@@ -151,7 +151,8 @@ InspectedCheckpoint inspect_checkpoint(const Checkpoint& checkpoint, const Inspe
           .description = std::move(description)};
 }
 
-/// Checks the structure, and parameters and metadata of a model that lockstep has saved. Throws Error(data).
+/// Checks the structure of a model file and, if lockstep saved it, its parameters and metadata. Throws
+/// Error(data).
 Verified verify_file(const std::string& file) {
   const SavedModel model = open_model(file, false);
   return {.path = file, .model_tensors = model.file.tensors().size(), .has_digest = model.has_digest()};
@@ -166,7 +167,7 @@ Verified verify_checkpoint(const std::filesystem::path& path) {
 }
 
 /// Checks the files of a checkpoint or, if `path` is a run directory, of all its checkpoints and models.
-/// Throws Error(data) if one is damaged, or if the run has checkpoints without MANIFEST only.
+/// Throws Error(data) if one is damaged, or if the run only has checkpoints without a MANIFEST.
 void verify_checkpoints(const std::filesystem::path& path, const ResultPrinter& printer) {
   const std::vector<std::string> models = find_models(path);
   const auto checkpoints = models.empty()

@@ -50,13 +50,13 @@ std::string input_text(const ModelDescription& description) {
   return text + (input.crop_share == 1.0 ? "" : fmt::format(", centre crop {}", input.crop_share));
 }
 
-/// Column of the labels in tables; empty: the samples are images.
+/// Label column of a table; empty if the samples are images.
 std::string label_text(const ModelDescription& description) {
   if (description.table.empty()) return "";
   return "column " + in_quotes(table_encoding_of(description, "the file").label_column);
 }
 
-/// Unit of the number to predict; empty: there is none.
+/// Unit of the number to predict; empty unless the task is regression.
 std::string target_text(const ModelDescription& description) {
   const auto& [mean, deviation] = description.target_scale;
   if (description.task != name_of(Task::regression)) return "";
@@ -88,7 +88,7 @@ std::string text_of(const InspectedDigest& digest) {
                      digest.digest);
 }
 
-/// Lines on network, input, classes, data set and results; empty for a file that does not describe itself.
+/// Lines on network, input, classes, data set and results; empty for a file without a description.
 std::string text_of(const ModelDescription& description) {
   if (description.network.empty()) return "";
   const Names& classes = description.classes;

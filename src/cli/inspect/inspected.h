@@ -21,7 +21,7 @@ struct InspectedTensor {
 };
 LOCKSTEP_MEMBERS(InspectedTensor, name, dtype, shape, values)
 
-/// Digest of parameters; `digest_order` is "network" if a network is named, else "file".
+/// Digest of parameters; `digest_order` is "network" if the network is named or described, else "file".
 struct InspectedDigest {
   std::string digest;
   std::string digest_order;
@@ -32,7 +32,7 @@ struct InspectedFile {
   std::vector<InspectedTensor> tensors;
   InspectedDigest digest;
   Facts metadata;
-  ModelDescription description;  ///< what `metadata` says, for the text
+  ModelDescription description;  ///< description in `metadata`, for the text
 };
 
 template <OptionsOf<InspectedFile> O, class Visitor>
@@ -49,8 +49,8 @@ struct InspectedCheckpoint {
   InspectedDigest digest;
   std::vector<InspectedTensor> model;
   std::vector<InspectedTensor> optimizer;
-  Facts metadata;                ///< of the model
-  ModelDescription description;  ///< what `metadata` says, for the text
+  Facts metadata;                ///< metadata of the model
+  ModelDescription description;  ///< description in `metadata`, for the text
 };
 
 template <OptionsOf<InspectedCheckpoint> O, class Visitor>
@@ -64,14 +64,15 @@ void visit(O& checkpoint, Visitor&& field) {
   field(metadata, {.name = "metadata"});
 }
 
-/// Result of reading all bytes of a model file, or of a checkpoint and comparing them with its MANIFEST.
+/// Result of verifying a model file or a checkpoint: all bytes are read; a checkpoint is compared with its
+/// MANIFEST.
 struct Verified {
   std::string path;
-  std::string problem = {};                ///< empty: none
-  std::optional<std::uint64_t> step = {};  ///< of a checkpoint without a problem
+  std::string problem = {};                ///< empty: no problem
+  std::optional<std::uint64_t> step = {};  ///< step of a checkpoint without a problem
   std::size_t model_tensors = 0;
   std::size_t optimizer_tensors = 0;
-  bool has_digest = false;  ///< whether a model file has the digest of its parameters, which was compared
+  bool has_digest = false;  ///< whether a model file has a digest of its parameters, which was then compared
 };
 LOCKSTEP_MEMBERS(Verified, path, problem, step, model_tensors, optimizer_tensors, has_digest)
 

@@ -10,14 +10,14 @@
 
 namespace lockstep {
 
-/// Part of a data set for a saved model.
+/// Part of a data set on which a saved model is measured.
 enum class Split { test, validation, train, all };
 inline Names choices_of(Split) { return {"test", "validation", "train", "all"}; }
 
 /// The word before "samples" in messages: "training", "test" or "validation"; empty for all samples.
 std::string adjective_of(Split split);
 
-/// The samples that a split names, and what owns them.
+/// The samples of a split, and their owners.
 struct DataPart {
   Split split = Split::test;
   DatasetPair data = {};
@@ -29,9 +29,8 @@ struct DataPart {
   }
 };
 
-/// Opens samples to measure a model. Those of Split::all are read as the model reads them: the columns of
-/// tables are encoded as its own. Collective. Throws as open_dataset and check_kind, and Error(usage) if
-/// there is no such part.
+/// Opens the samples to measure a model on. For Split::all, table columns are encoded as the model's.
+/// Collective. Throws as open_dataset and check_kind do, and Error(usage) if the data set has no such part.
 DataPart open_part(const World& world, const DatasetOptions& options, Split split, const SavedModel& model);
 
 }  // namespace lockstep

@@ -137,7 +137,8 @@ OptionSet option_set(EvalOptions& options) {
   return set;
 }
 
-/// Whether results of classes are measured: they are printed, or so few that it costs nothing.
+/// Whether to count results by class: they are printed, or the classes are so few that counting costs
+/// nothing.
 bool counts_confusion(const Dataset& dataset, const EvalOptions& options) {
   constexpr int few = 1000;
   if (dataset.task() != Task::classification) return false;
@@ -146,8 +147,8 @@ bool counts_confusion(const Dataset& dataset, const EvalOptions& options) {
 
 bool needs_outputs(const EvalOptions& options) { return options.calibration || !options.predictions.empty(); }
 
-/// Whether the outputs of each sample must be examined: the loss shows most outputs that are not finite, but
-/// not a logit of -inf, to which a huge cell of a table may lead.
+/// Whether each sample's outputs must be examined. The loss reveals most outputs that are not finite, but not
+/// a logit of -inf, which a huge cell of a table may cause.
 bool may_overflow(const Dataset& dataset, const Evaluation& evaluation) {
   return dataset.table_encoding() != nullptr || !std::isfinite(evaluation.loss);
 }
@@ -155,7 +156,7 @@ bool may_overflow(const Dataset& dataset, const Evaluation& evaluation) {
 /// Samples whose outputs are not finite.
 struct NotFinite {
   std::uint64_t samples = 0;
-  std::string first = {};  ///< reason of the first, which names it
+  std::string first = {};  ///< reason for the first sample; names the sample
 
   void add(const OutputBlock& block) {
     for (const UnreadableSample& sample : block.unreadable) {
@@ -174,7 +175,7 @@ struct NotFinite {
   }
 };
 
-/// On rank 0, if `options` need the outputs of each sample, what is made of them. Collective.
+/// On rank 0, the collector of predictions if `options` need each sample's outputs; else null. Collective.
 std::unique_ptr<SamplePredictions> open_predictions(const World& world, const Network& network,
                                                     const Dataset& dataset, const EvalOptions& options) {
   std::unique_ptr<SamplePredictions> predictions;
@@ -189,7 +190,8 @@ std::unique_ptr<SamplePredictions> open_predictions(const World& world, const Ne
   return predictions;
 }
 
-/// Message that only held-out samples are measured, of data that is not that of the training; empty: not so.
+/// Message that only held-out samples are measured, of data other than the training data; empty if that is
+/// not the case.
 std::string held_out_note(const DataPart& part, const EvalOptions& options, const SavedModel& model) {
   const DatasetPair& data = part.data;
   if (part.split != Split::test || data.test_origin != origin_of_fraction(options.data.test_fraction) ||
@@ -203,7 +205,7 @@ std::string held_out_note(const DataPart& part, const EvalOptions& options, cons
       counted(held_out, "sample"), data.test_origin, data.train->size() + validation + held_out);
 }
 
-/// Fingerprint of the training set of the model's run, which the run's checkpoints hold; empty: not known.
+/// Fingerprint of the model's training set, from the checkpoints of its run; empty: unknown.
 std::string training_set_of(const SavedModel& model) {
   const std::filesystem::path run = run_of(model.place);
   try {
@@ -214,8 +216,8 @@ std::string training_set_of(const SavedModel& model) {
   }
 }
 
-/// Warning that samples which a fraction holds out of the data of the training may be ones that the model was
-/// trained on, as the training part is another one; empty: not so, or not known.
+/// Warning that held-out samples may have been trained on: they are a fraction of the data set of the
+/// training, but its training part has changed. Empty: not the case, or unknown.
 std::string training_part_warning(const DataPart& part, const EvalOptions& options, const SavedModel& model) {
   const DatasetPair& data = part.data;
   const bool is_held_out =

@@ -15,7 +15,7 @@ std::string without_end_spaces(const std::string& line) {
   return line.substr(0, line.find_last_not_of(' ') + 1);
 }
 
-/// Metrics of epochs first, with the name of the part of the data.
+/// Line of metrics: first those that epochs report, each with the name of the data's part.
 std::string metrics_line(const std::string& part, const Evaluation& evaluation) {
   std::string epochs, more;
   for (const Metric& metric : metrics_of(evaluation.task)) {

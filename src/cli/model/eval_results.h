@@ -17,7 +17,7 @@ struct ClassResults {
   double precision = 0.0;
   double recall = 0.0;
   double f1 = 0.0;
-  std::optional<double> average_precision = {};  ///< of a label that a sample has
+  std::optional<double> average_precision = {};  ///< for a label that some sample has
 };
 LOCKSTEP_MEMBERS(ClassResults, name, samples, precision, recall, f1, average_precision)
 
@@ -31,13 +31,13 @@ LOCKSTEP_MEMBERS(MacroAverage, precision, recall, f1)
 
 /// Results of `lockstep eval`.
 struct EvalResults {
-  std::string part;        ///< of the data set: "test"
-  Evaluation evaluation;   ///< with confusion: results of the classes follow from it
-  Names class_names = {};  ///< in order
+  std::string part;        ///< part of the data set: "test"
+  Evaluation evaluation;   ///< with confusion; class results are computed from it
+  Names class_names = {};  ///< names of the classes, in order
   std::optional<double> calibration_error = {};
   std::string digest = {};
 
-  /// None without confusion and labels.
+  /// None if the evaluation has neither confusion nor labels.
   std::optional<MacroAverage> macro() const;
   std::vector<ClassResults> classes() const;
   /// Numbers of samples: a list per class, with a number per predicted class.

@@ -35,7 +35,7 @@ struct ExportOptions {
   bool fold_batch_norm = false;
   bool softmax = false;
   bool with_preprocessing = false;
-  InputOptions preparation{};  ///< of samples; only mean and deviation are options
+  InputOptions preparation{};  ///< preparation of samples; only mean and deviation are options
   bool has_input = false;      ///< whether `input` is given
 };
 
@@ -90,8 +90,8 @@ OptionSet option_set(ExportOptions& options) {
   return set;
 }
 
-/// Metadata of the ONNX model: the description without the network, which the ONNX model contains itself.
-/// Without the digest of the parameters if `folds`, as they are others then.
+/// Metadata of the ONNX model: the description without the network, which the ONNX model already contains. If
+/// `folds`, also without the digest of the parameters, as folding changes them.
 std::map<std::string, std::string> metadata_for(ModelDescription description, bool folds) {
   description.network.clear();
   description.data.clear();

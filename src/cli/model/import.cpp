@@ -84,9 +84,9 @@ std::string digest_of(const std::vector<std::vector<float>>& weights) {
   return "xxh3:" + digest.hex();
 }
 
-/// Description of the weights. Names of the outputs and preparation of the samples are those that lockstep
-/// has exported; of another program's model, which then names no version of lockstep, they are unknown.
-/// Throws Error(data) if metadata or weights are not those that were exported.
+/// Description of the imported model. Names of the outputs and preparation of the samples are those that
+/// lockstep exported; they are unknown for a model of another program, which names no version of lockstep.
+/// Throws Error(data) if metadata or weights were changed after the export.
 ModelDescription description_for(const OnnxImport& imported, const std::string& model) {
   const std::map<std::string, std::string>& metadata = imported.metadata;
   refuse_changed(changed_warning(metadata, model));
@@ -94,7 +94,7 @@ ModelDescription description_for(const OnnxImport& imported, const std::string& 
   if (metadata.contains("lockstep_version")) description = description_of(metadata, model);
   const bool has_all = description.outputs == imported.network->classes();
   if (!has_all) description.classes.clear();  // the network has changed since
-  // Without a digest of the metadata, that of the parameters is the one before --fold-batch-norm.
+  // Without a digest of the metadata, the digest of the parameters dates from before --fold-batch-norm.
   if (!has_all || !metadata.contains(metadata_digest_name)) description.digest.clear();
   if (!imported.weights.empty())
     refuse_changed(changed_warning(description, model, digest_of(imported.weights)));
@@ -116,15 +116,15 @@ void write_weights(const std::filesystem::path& file, const OnnxImport& imported
   write_model_file(file, tensors, metadata_of(description));
 }
 
-/// Throws Error(usage) for a model that import has not written: its weights would be lost. A file of import
-/// describes its network, as PyTorch's do not, and no training.
+/// Throws Error(usage) for a model that import has not written, as its weights would be lost. A file written
+/// by import describes its network, unlike PyTorch's files, and has no training options.
 void check_weights_file(const std::filesystem::path& weights_file) {
   if (file_kind(weights_file) != FileKind::file) return;
   try {
     const ModelFile present = ModelFile::read(weights_file);
     if (present.metadata().contains("network") && !present.metadata().contains("options")) return;
   } catch (const Error& error) {
-    if (error.category() != Category::data) throw;  // a file of another kind
+    if (error.category() != Category::data) throw;  // else a file of another kind
   }
   throw Error(Category::usage,
               fmt::format("the weights would replace {}, which lockstep import has not written: name another "
@@ -132,7 +132,7 @@ void check_weights_file(const std::filesystem::path& weights_file) {
                           weights_file.string()));
 }
 
-/// Operation with all its options but the initializer of its weights, as text.
+/// Text of an operation and its options, except the initializer of its weights.
 std::string text_without_initializer(const Operation& operation) {
   std::string text = name_of(operation);
   for (const FieldText& option : field_texts(operation)) {
@@ -142,7 +142,7 @@ std::string text_without_initializer(const Operation& operation) {
   return text;
 }
 
-/// Whether the file describes this network, whatever the initializers of its parameters.
+/// Whether `file` describes `network`, regardless of parameter initializers.
 bool is_file_of(const Network& network, const std::filesystem::path& file) {
   const auto is_same = [](const Network::Layer& one, const Network::Layer& other) {
     return one.inputs == other.inputs &&
@@ -152,12 +152,12 @@ bool is_file_of(const Network& network, const std::filesystem::path& file) {
     const auto present = read_network(file.string(), network.input_shape(), network.classes());
     return std::ranges::equal(present->layers(), network.layers(), is_same) &&
            same_parameters(*present, network);
-  } catch (const Error&) {  // no network for these samples
+  } catch (const Error&) {  // not a network for these samples
     return false;
   }
 }
 
-/// Throws Error(usage) for a network file of another network, which would be lost.
+/// Throws Error(usage) if `network_file` has another network, which would be lost.
 void check_not_other_network(const std::filesystem::path& network_file, const Network& network) {
   if (file_kind(network_file) != FileKind::file || is_file_of(network, network_file)) return;
   throw Error(Category::usage,

@@ -26,7 +26,8 @@ Names names_of_classes(const Dataset& dataset, int classes) {
 }
 
 std::string similar_classes_text(const Dataset& dataset) {
-  // By the number, or the text in small letters. Longer numbers may be equal as doubles, but not as written.
+  // Keyed by the number, or by the text in lower case. Different long numbers may be equal as doubles, so
+  // they count as texts.
   std::map<std::string, std::string> names;
   for (const std::string& name : dataset.class_names()) {
     const std::optional<double> number = csv_number(name, ',');

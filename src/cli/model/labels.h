@@ -9,16 +9,16 @@
 
 namespace lockstep {
 
-/// The first `classes` of `names`, with the number of each class in place of a missing name.
+/// The first `classes` names of `names`; a missing name is replaced by the number of its class.
 Names names_or_numbers(Names names, int classes);
-/// Same for the names of the classes in a data set.
+/// Same for the class names of a data set.
 Names names_of_classes(const Dataset& dataset, int classes);
 
-/// Line of a warning about names of two classes, or labels, that are equal as numbers or apart from case;
-/// empty: there are none.
+/// Warning about names of two classes, or labels, that are equal as numbers or differ only in case; empty:
+/// there are none.
 std::string similar_classes_text(const Dataset& dataset);
 
-/// Samples of each class, or with each label. Not for Task::regression.
+/// Number of samples of each class, or with each label. Not for Task::regression.
 std::vector<std::uint64_t> count_classes(const Dataset& dataset);
 
 /// "cat 20, dog 17": samples of each class, in lines of at most 100 columns (except for long names) that
@@ -26,8 +26,8 @@ std::vector<std::uint64_t> count_classes(const Dataset& dataset);
 std::string class_counts_text(const std::vector<std::string>& names, const std::vector<std::uint64_t>& counts,
                               std::size_t indent);
 
-/// Column of a table's labels: "labels: column 'kind'", with advice if it is the last one, as no option names
-/// it. `dataset`: a table.
+/// Label column of a table: "labels: column 'kind'", with advice if it is the last column only because no
+/// option names another. `dataset` must be a table.
 std::string label_column_text(const Dataset& dataset, const DatasetOptions& options);
 /// Whether the labels of a table are in the last column only because no option names another.
 bool has_default_label_column(const Dataset& dataset, const DatasetOptions& options);

@@ -13,8 +13,8 @@
 namespace lockstep {
 namespace {
 
-/// Name of the node that computes the layer at `position`, if it is the node of an earlier layer; empty: it
-/// has a node of its own.
+/// Name of the earlier layer's node that computes the layer at `position`; empty if the layer has a separate
+/// node.
 std::string fused_into(const Graph& graph, std::size_t position) {
   const int node = graph.node_of_layer[position];
   if (node < 0) {
@@ -33,7 +33,7 @@ std::size_t workspace(const Network& network, const PlanOptions& options) {
 }
 
 std::string layer_table(const NetworkSummary& network) {
-  std::size_t name_width = 5, operation_width = 9;  // of the headings
+  std::size_t name_width = 5, operation_width = 9;  // widths of the headings
   for (const LayerSummary& layer : network.layers) {
     name_width = std::max(name_width, layer.name.size());
     operation_width = std::max(operation_width, layer.operation.size());

@@ -17,35 +17,36 @@ namespace lockstep {
 /// Whether `text` begins with the header of the file that SamplePredictions writes.
 bool are_predictions(std::string_view text);
 
-/// What the outputs of a network for each sample of a data set show: a CSV file of predictions, and the
-/// calibration error of a classifier. The columns of the file are sample, class, predicted and probability;
-/// of Task::regression: sample, target (table_number) and predicted (all digits), in the unit of the number.
-/// Those after the second are empty for a sample that cannot be read, or whose outputs are not finite.
+/// Processes a network's outputs for each sample of a data set: writes a CSV file of predictions and computes
+/// the calibration error of a classifier. The columns of the file are sample, class, predicted and
+/// probability; for Task::regression: sample, target (table_number) and predicted (all digits), in the
+/// table's unit. Columns after the second are empty for samples that cannot be read or whose outputs are not
+/// finite.
 class SamplePredictions {
  public:
-  /// `classes`: names of the network's outputs. `file`: replaced by finish; empty: no file is written. Throws
-  /// Error(resource) if it cannot be.
+  /// `classes`: names of the network's outputs. `file`: created or replaced by finish(); empty: no file is
+  /// written. Throws Error(resource) if the file cannot be written.
   SamplePredictions(const Dataset& dataset, Names classes, const std::string& file);
 
-  /// Adds the samples of a block; blocks come in the order of the data set.
+  /// Adds the samples of a block; blocks must be added in the order of the data set.
   void add(const OutputBlock& block);
   /// Writes the file.
   void finish() {
     if (file_) file_->commit();
   }
-  /// Calibration error of the samples so far; nothing for Task::regression.
+  /// Calibration error of the samples so far; none for Task::regression.
   std::optional<double> calibration_error() const;
 
  private:
   bool has_classes() const { return dataset_.task() == Task::classification; }
-  /// Cells after the name of the sample; no `outputs`: it cannot be read.
+  /// Cells after the sample's name. Empty `outputs`: the sample has no usable outputs.
   std::string cells(std::uint64_t sample, std::span<const float> outputs);
   std::string class_cells(std::uint64_t sample, std::span<const float> outputs);
 
   const Dataset& dataset_;
   Names classes_;
   std::optional<AtomicFile> file_;
-  std::vector<double> probabilities_;  ///< of a sample
+  std::vector<double> probabilities_;  ///< of one sample
   CalibrationError calibration_error_;
 };
 

@@ -39,8 +39,8 @@ SavedModel read_model(const std::string& path) {
   return model;
 }
 
-/// A data set whose classes or labels have the numbers of a model's. Labels that it does not have do not
-/// apply.
+/// A data set whose classes or labels are numbered as the model's. Labels that only the model has apply to no
+/// sample.
 class Relabelled final : public Dataset {
  public:
   Relabelled(const Dataset& whole, Names names, std::vector<int> labels)
@@ -69,7 +69,7 @@ class Relabelled final : public Dataset {
     return std::span(targets_).subspan(id * names_.size(), names_.size());
   }
   TargetScale target_scale() const override { return whole_.target_scale(); }
-  /// Fingerprint of the whole set, as ranks compare its labels and the model's class names elsewhere.
+  /// Fingerprint of `whole_`, as ranks compare its labels and the model's class names elsewhere.
   std::string fingerprint() const override { return whole_.fingerprint(); }
   std::string sample_name(std::uint64_t id) const override { return whole_.sample_name(id); }
   Names class_names() const override { return names_; }
@@ -79,11 +79,11 @@ class Relabelled final : public Dataset {
  private:
   const Dataset& whole_;
   Names names_;
-  std::vector<int> labels_;     ///< by class or label of `whole_`
+  std::vector<int> labels_;     ///< the model's number, by class or label of `whole_`
   std::vector<float> targets_;  ///< multilabel: [sample][label]
 };
 
-/// Number of outputs of the network `name` in a file that does not describe it: that of its last layer.
+/// Number of outputs of the network `name`, read from its last layer in a file that does not describe it.
 int outputs_in(const SavedModel& model, const std::string& name, Shape shape) {
   const std::unique_ptr<Network> network = make_model(name, shape, 1);
   const Network::Layer& last = network->layers()[static_cast<std::size_t>(network->output_id())];
@@ -98,7 +98,7 @@ int outputs_in(const SavedModel& model, const std::string& name, Shape shape) {
               fmt::format("{}: parameters of another network than {}", model.place, in_quotes(name)));
 }
 
-/// Network of the model for samples of another shape; null: it does not take them.
+/// Network of the model for samples of another shape; null if the network does not accept them.
 std::unique_ptr<Network> with_shape(const SavedModel& model, Shape shape) {
   ModelDescription description = model.description;
   description.shape = shape;
@@ -109,7 +109,7 @@ std::unique_ptr<Network> with_shape(const SavedModel& model, Shape shape) {
   }
 }
 
-/// The network `name` for the samples of a model; null: it cannot take them.
+/// The network `name` for the samples of a model; null if the network does not accept them.
 std::unique_ptr<Network> network_for(const std::string& name, const ModelDescription& description) {
   check_model_name(name);
   try {
@@ -120,8 +120,8 @@ std::unique_ptr<Network> network_for(const std::string& name, const ModelDescrip
   }
 }
 
-/// End of a message about an unknown label that is a word of a known one: in a table that has no other
-/// separator, spaces separate labels. Empty: it is not.
+/// Advice at the end of a message about an unknown label; empty unless it is a word of a known label. Spaces
+/// separate labels in a table without another separator.
 std::string advice_on_words(const std::string& label, const Names& known) {
   const auto has_word = [&](const std::string& name) {
     return std::ranges::count(split(name, ' '), label) > 0;
@@ -188,7 +188,7 @@ std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::G
   const std::string saved = fact(description.data, "dataset");
   const std::string dataset = given("dataset").empty() ? saved : given("dataset");
   if (dataset == saved) {
-    // The classes of other images may be the names of their folders.
+    // Images from another --data-dir may take their classes from folder names: do not imply a label table.
     const bool is_elsewhere = dataset == "images" && description.task == name_of(Task::classification) &&
                               given("labels").empty() && !given("data-dir").empty() &&
                               !is_same_file(given("data-dir"), fact(description.data, "data-dir"));
@@ -207,7 +207,7 @@ std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::G
   for (const char* const name : {"batch-size", "micro-batches"}) {
     add(name, fact(description.options, name), false);
   }
-  // Not tf32, which ranks on CPUs cannot compute in.
+  // tf32 is not implied, as CPU ranks cannot compute in it.
   if (fact(description.options, "dtype") == "bf16") add("dtype", "bf16", false);
   return values;
 }
@@ -260,7 +260,7 @@ void check_task(const Dataset& dataset, const SavedModel& model) {
 }
 
 void check_kind(const Dataset& dataset, const SavedModel& model) {
-  const bool is_trained = model.has_digest() && !model.description.options.empty();  // not if imported
+  const bool is_trained = model.has_digest() && !model.description.options.empty();  // false if imported
   if (!is_trained || model.description.table.empty() == (dataset.table_encoding() == nullptr)) return;
   const auto kind = [](bool is_table) { return is_table ? "tables" : "images"; };
   throw Error(Category::data,

@@ -11,7 +11,7 @@ double table_number(float target, const TargetScale& scale) {
   const double distance = scale.deviation * std::max(1.0, std::fabs(static_cast<double>(target)));
   const double exponent = std::floor(std::log10(distance * 2e-6));
   const double number = in_unit(target, scale);
-  // Negative powers of ten are not exact. The sum with 0 is never -0.
+  // Negative powers of ten are not exact, so only positive powers are used. Adding 0 turns -0 into 0.
   if (exponent < 0.0) {
     const double power = std::pow(10.0, -exponent);
     return std::round(number * power) / power + 0.0;

@@ -82,7 +82,7 @@ CommandHelp OptionSet::describe() const {
     if (!placeholder.empty() && !option.default_value.empty()) {
       help += fmt::format(" [{}]", option.default_value);
     }
-    // A switch that is on by default is listed as the text that turns it off.
+    // A switch that is on by default is listed with the text that turns it off.
     const char* const off = placeholder.empty() && option.default_value == "true" ? "=false" : "";
     result.options.push_back({.flag = fmt::format("--{}{}", field.name, off),
                               .placeholder = placeholder,

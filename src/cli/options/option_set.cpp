@@ -61,7 +61,7 @@ void OptionSet::insert(Option option) {
   }
   const std::string& placeholder = option.placeholder;
   option.is_path = option.field.scope == Scope::file || placeholder == "FILE" || placeholder == "DIR";
-  // After the other options of its group.
+  // Insert the option after the other options of its group.
   const auto same = [&](const Option& other) { return other.group == option.group; };
   const auto last = std::find_if(options_.rbegin(), options_.rend(), same);
   options_.insert(last == options_.rend() ? options_.end() : last.base(), std::move(option));
@@ -142,7 +142,7 @@ void OptionSet::check_requirements(const Names& of_recipe) const {
     check_needs(texts());
   } catch (const Error& error) {
     const std::string file = file_of(error.field());
-    if (!file.empty()) {  // an option that replaces another value of the file is at fault
+    if (!file.empty()) {  // an option that overrides another value of the file is at fault
       for (const Requirement& requirement : find(error.field())->field.needs) {
         if (!is_given(requirement.option) || file_of(requirement.option) == file) continue;
         throw Error(error.category(),
@@ -249,7 +249,7 @@ void OptionSet::assign_positionals(const std::vector<std::string>& arguments) co
     const std::string& first = arguments[single];
     throw Error(
         Category::usage,
-        first.ends_with(".tar")  // of --data-dir train-{00..09}.tar, which the shell expanded
+        first.ends_with(".tar")  // an archive of --data-dir train-{00..09}.tar, which the shell expanded
             ? fmt::format("unexpected argument {}: put quotes around the braces of a range of archives",
                           in_quotes(first))
             : fmt::format("unexpected argument {}; usage: {}", in_quotes(first), usage_));
@@ -360,7 +360,7 @@ Names OptionSet::read_recipe(Values& values) const {
 }
 
 void OptionSet::reset_idle(const Names& names) {
-  for (bool changed = true; changed;) {  // an option may need another one that is reset
+  for (bool changed = true; changed;) {  // an option may need another option that is reset
     changed = false;
     const std::vector<OptionText> all = texts();
     for (const OptionText& text : all) {

@@ -49,7 +49,7 @@ class InputImages final : public Dataset {
     return read_image(*this, id, {.file = file, .size = file.size()}, buffer);
   }
   int label(std::uint64_t /*id*/) const override { return 0; }
-  /// Covers the names and places only, as contents may be large; an evaluation compares some of them.
+  /// Covers names and places only, as contents may be large; lines_of_evaluation adds some contents.
   std::string fingerprint() const override {
     Fingerprint fingerprint(*this);
     for (const Image& image : images_) fingerprint.add(image.name).add(image.offset).add(image.size);
@@ -60,10 +60,10 @@ class InputImages final : public Dataset {
  private:
   struct Image {
     std::string name;
-    std::optional<std::size_t> archive = {};  ///< in archives_; empty: the image is a file
-    std::uint64_t offset = 0;                 ///< in the archive
-    std::uint64_t size = 0;                   ///< in the archive
-    bool is_file = true;                      ///< false: an entry of an archive without bytes there
+    std::optional<std::size_t> archive = {};  ///< index in archives_; empty: the image is a file
+    std::uint64_t offset = 0;                 ///< offset in the archive
+    std::uint64_t size = 0;                   ///< size in the archive
+    bool is_file = true;                      ///< false: an archive entry that has no bytes in the archive
   };
 
   Shape shape_;

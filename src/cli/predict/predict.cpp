@@ -67,7 +67,7 @@ void visit(O& options, Visitor&& field) {
   visit(execution, field);
 }
 
-/// Whether files of images are read with this value of a model, if its option does not say otherwise.
+/// Whether the model's value of option `name` is used to read image files, unless a user sets the option.
 bool reads_images_with(const ModelDescription& description, const std::string& name) {
   const Shape& shape = description.shape;
   if (!description.table.empty()) return false;
@@ -75,12 +75,12 @@ bool reads_images_with(const ModelDescription& description, const std::string& n
   return name == "image-size" ? shape.height == shape.width : name == "crop-pct";
 }
 
-/// Values that the model implies: those of the input and, with --dataset, of its data set. Micro-batches are
-/// not those of the training, as the outputs do not depend on them.
+/// Values that the model implies for options of the input and, with --dataset, of the data set. Batch size
+/// and micro-batches of the training are left out, as the outputs do not depend on them.
 std::vector<ImpliedValue> implied(PredictOptions& options, const OptionSet::Given& given) {
   options.saved = open_model(options.file, is_first_process());
   options.has_dataset = !given("dataset").empty();
-  if (!options.has_dataset) options.data.name = "images";  // for the options of images
+  if (!options.has_dataset) options.data.name = "images";  // so that the options of images apply
   options.has_top = !given("top").empty();
   options.has_size = !given("image-size").empty();
   std::vector<ImpliedValue> values = implied_by(*options.saved, [&](const std::string& name) {
@@ -95,7 +95,7 @@ std::vector<ImpliedValue> implied(PredictOptions& options, const OptionSet::Give
   return values;
 }
 
-/// Options that say which data set is predicted, and no more than that.
+/// Options that only select the data set to predict.
 Names names_of_data(const PredictOptions& options) {
   Names names{"split"};
   for (const OptionText& text : texts_of(options.data)) {
@@ -142,7 +142,7 @@ OptionSet option_set(PredictOptions& options) {
   return set;
 }
 
-/// Shape of the network's input: that of the images, if a size is given or the model does not know it.
+/// Shape of the network's input: the model's, unless a size is given or the model does not know its shape.
 Shape input_shape(const PredictOptions& options) {
   const Shape described = options.saved->description.shape;
   const int size = options.data.image_size;
@@ -150,7 +150,7 @@ Shape input_shape(const PredictOptions& options) {
   return options.has_size ? Shape{described.channels, size, size} : described;
 }
 
-/// Throws Error(data) for a data set of images that is a folder of images without classes.
+/// Throws Error(data) if the data set is a folder of images without folders of classes.
 void check_has_classes(const PredictOptions& options) {
   const std::filesystem::path folder = options.data.directory;
   if (options.data.name != "images" || options.data.task != Task::classification || !is_folder(folder))
@@ -165,7 +165,7 @@ void check_has_classes(const PredictOptions& options) {
                           folder.string(), shell_line({"predict", options.file, folder.string()})));
 }
 
-/// Opens the inputs that are named, and prints what is odd or cannot be read. Collective.
+/// Opens the named inputs, and prints warnings about them and about inputs that cannot be read. Collective.
 InputSamples open_inputs(const World& world, const PredictOptions& options) {
   const SavedModel& model = *options.saved;
   const bool takes_tables = !model.description.table.empty();
@@ -187,7 +187,8 @@ InputSamples open_inputs(const World& world, const PredictOptions& options) {
   return inputs;
 }
 
-/// Printer for the task of the model. The outputs have the model's names, those of the data set, or numbers.
+/// Printer for the task of the model. Outputs are named as in the model, else as in the data set, else
+/// numbered.
 std::unique_ptr<PredictionPrinter> make_printer(const PredictOptions& options, const Dataset& dataset,
                                                 const Network& network) {
   const ModelDescription& description = options.saved->description;
@@ -223,7 +224,7 @@ int print_predictions(World& world, const PredictOptions& options) {
   }
   const Dataset& dataset = named.samples ? *named.samples : data.samples();
   std::uint64_t unreadable = named.unreadable.size();
-  bool some_not_finite = false;  // among the outputs
+  bool some_not_finite = false;  // whether some outputs are not finite
   std::unique_ptr<Network> network;
   std::unique_ptr<PredictionPrinter> printer;
   world.agree([&] {

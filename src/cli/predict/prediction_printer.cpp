@@ -15,14 +15,14 @@
 namespace lockstep {
 namespace {
 
-/// Prints the most probable outputs, which have names.
+/// Prints the names of the most probable outputs.
 class RankedPrinter final : public PredictionPrinter {
  public:
   /// Writes the probabilities of the outputs with these logits.
   using Probabilities = void(std::span<const float> logits, std::span<double> probabilities);
 
-  /// `noun`: an output in CSV and JSON. `top`: number of outputs to print; none: those with a probability
-  /// above 1/2.
+  /// `noun`: word for an output in CSV and JSON. `top`: number of outputs to print; none: all with a
+  /// probability above 1/2.
   RankedPrinter(const Dataset& dataset, const char* noun, std::vector<std::string> names,
                 Probabilities* write_probabilities, std::optional<std::size_t> top, PredictionFormat format)
       : PredictionPrinter(dataset, names.size(), format),
@@ -69,8 +69,8 @@ class RankedPrinter final : public PredictionPrinter {
     if (top_) return std::min(*top_, logits.size());
     return static_cast<std::size_t>(std::ranges::count_if(logits, applies));
   }
-  /// By logits, as different ones may have the same probability; of equal ones, the first output. NaN comes
-  /// last.
+  /// Outputs by descending logit, as different logits may have the same probability. Equal logits stay in the
+  /// order of the outputs. NaN comes last.
   std::span<const std::size_t> most_probable(std::span<const float> logits, std::size_t count) {
     const auto logit = [&](std::size_t i) {
       return std::isnan(logits[i]) ? -std::numeric_limits<float>::infinity() : logits[i];
@@ -86,8 +86,8 @@ class RankedPrinter final : public PredictionPrinter {
   std::vector<std::string> names_;
   Probabilities* write_probabilities_;
   std::optional<std::size_t> top_;
-  std::vector<double> probabilities_;  ///< of a sample
-  std::vector<std::size_t> order_;     ///< outputs of a sample, the most probable first
+  std::vector<double> probabilities_;  ///< of one sample
+  std::vector<std::size_t> order_;     ///< outputs of one sample, the most probable first
 };
 
 class NumberPrinter final : public PredictionPrinter {

@@ -20,13 +20,13 @@ namespace lockstep {
 enum class PredictionFormat { text, csv, json };
 inline Names choices_of(PredictionFormat) { return {"text", "csv", "json"}; }
 
-/// A described struct as a JSON object on a line. Bytes that are not UTF-8 are replaced.
+/// A described struct as a JSON object on one line. Bytes that are not UTF-8 are replaced.
 template <class Line>
 std::string json_line(const Line& line) {
   return json_text(json_of(line)) + "\n";
 }
 
-/// Lines of inputs that have no samples, in JSON only.
+/// JSON lines of inputs that have no samples; empty for other formats.
 std::string text_of(const std::vector<UnreadInput>& inputs, PredictionFormat format);
 
 /// Texts of the predictions of a task, in the order of the samples. They do not depend on ranks and threads.
@@ -39,7 +39,7 @@ class PredictionPrinter {
 
   /// Line before the first sample; may be empty.
   std::string head() const { return format_ == PredictionFormat::csv ? csv_head() + "\n" : ""; }
-  /// Lines of the samples of a block. Those that cannot be read have a line in JSON only.
+  /// Lines of the samples of a block. Samples without usable outputs have a line in JSON only.
   std::string text(const OutputBlock& block);
 
  protected:
@@ -56,17 +56,17 @@ class PredictionPrinter {
   PredictionFormat format_;
 };
 
-/// Classes with their probabilities. `classes`: names of the network's outputs. `top`: number of classes of
-/// each sample, at least 1; more than there are means all.
+/// Classes with their probabilities. `classes`: names of the network's outputs. `top`: number of classes to
+/// print for each sample, at least 1; a number above that of the classes means all.
 std::unique_ptr<PredictionPrinter> print_classes(const Dataset& dataset, std::vector<std::string> classes,
                                                  std::size_t top, PredictionFormat format);
 
-/// Labels of Task::multilabel with their probabilities: those above 1/2, perhaps none; or the `top` most
-/// probable ones. `labels`: names of the network's outputs.
+/// Labels of Task::multilabel with their probabilities: the `top` most probable labels; without `top`, all
+/// labels above 1/2, perhaps none. `labels`: names of the network's outputs.
 std::unique_ptr<PredictionPrinter> print_labels(const Dataset& dataset, std::vector<std::string> labels,
                                                 std::optional<std::size_t> top, PredictionFormat format);
 
-/// Numbers of Task::regression, in their own unit. `name`: of the number.
+/// Numbers of Task::regression, in the table's unit. `name`: name of the number.
 std::unique_ptr<PredictionPrinter> print_numbers(const Dataset& dataset, std::string name,
                                                  const TargetScale& scale, PredictionFormat format);
 

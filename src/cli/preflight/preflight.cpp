@@ -27,7 +27,7 @@
 namespace lockstep {
 namespace {
 
-/// Whether the daemon that mpirun starts on other hosts lies beside it, or there is mpirun itself.
+/// Whether the daemon that mpirun starts on other hosts is in the folder of `mpirun`.
 bool has_daemon(const std::filesystem::path& mpirun) {
   for (const char* const daemon : {"orted", "prted"}) {
     if (file_kind(mpirun.parent_path() / daemon) == FileKind::file) return true;
@@ -35,8 +35,8 @@ bool has_daemon(const std::filesystem::path& mpirun) {
   return false;
 }
 
-/// Facts about this host, with `request.directory` as its working directory if there is such a folder. Never
-/// throws.
+/// Facts about this host. Changes the working directory to `request.directory` if there is such a folder.
+/// Never throws.
 HostFacts this_host(const HostRequest& request) {
   HostFacts facts;
   facts.version = version();
@@ -52,7 +52,7 @@ HostFacts this_host(const HostRequest& request) {
   const HostProbe host = probe_host();
   facts.memory_free = host.memory_free.value_or(0);
   facts.shared_free = host.shared_free.value_or(0);
-  files().free_space(".", facts.disk_free);  // stays 0 if it is not known
+  files().free_space(".", facts.disk_free);  // stays 0 if unknown
   const cuda::Probe found = cuda::probe(cuda::Detail::needed);
   if (!cuda::obstacle(found)) facts.gpus = static_cast<int>(found.gpus.size());
   facts.clock = static_cast<std::uint64_t>(clock_nanoseconds(CLOCK_REALTIME) / 1'000'000);
@@ -65,7 +65,7 @@ void answer(const char* word, const Facts& facts) {
   flush_output();
 }
 
-/// Hash of the parts of a data set.
+/// Hash of the fingerprints of a data set's parts.
 std::string fingerprint_of(const DatasetPair& data) {
   Digest hash;
   for (const Dataset* const part : {data.train.get(), data.test.get(), data.validation.get()}) {
@@ -75,7 +75,7 @@ std::string fingerprint_of(const DatasetPair& data) {
   return hash.hex();
 }
 
-/// Opens the data of `lockstep train` with these options; argv[0] is the command.
+/// Opens the data of `lockstep train` with the options in `command`; command[0] is the name of the command.
 DataFacts open_data_of(std::span<char* const> command) {
   DataFacts facts;
   try {

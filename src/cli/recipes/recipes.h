@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// File of the folder recipes/, which is compiled into the program.
+/// A file of the folder recipes/, compiled into the program.
 struct Recipe {
   const char* name;  ///< without .cfg
   const char* text;  ///< configuration file; its first line is a comment, one sentence with the purpose
@@ -13,10 +13,10 @@ struct Recipe {
   std::string purpose() const;
 };
 
-/// All recipes, by name. cmake/recipes.cmake writes this function.
+/// All recipes, by name. cmake/recipes.cmake generates this function.
 std::span<const Recipe> recipes();
 
-/// Text of the recipe `name`; null: there is none.
+/// Text of the recipe `name`; null: there is no such recipe.
 const char* recipe_text(const std::string& name);
 
 }  // namespace lockstep

@@ -28,8 +28,8 @@
 namespace lockstep {
 namespace {
 
-/// Whether `model` has these results. The epoch alone does not show which model it is: the run may have
-/// continued in another way from an earlier checkpoint.
+/// Whether `model` has these results. The epoch alone does not identify the model, as the run may have
+/// continued differently from an earlier checkpoint.
 bool has_results(const ModelFile& model, const Facts& results) {
   return std::ranges::all_of(results, [&](const auto& entry) {
     const auto found = model.metadata().find(entry.first);
@@ -37,7 +37,7 @@ bool has_results(const ModelFile& model, const Facts& results) {
   });
 }
 
-/// The same for a file, which may be missing or damaged. Throws FileError if it cannot be read now.
+/// Same for a file, which may be missing or damaged. Throws FileError if it cannot be read now.
 bool has_results(const std::filesystem::path& file, const Facts& results) {
   if (file_kind(file) != FileKind::file) return false;
   try {
@@ -49,7 +49,7 @@ bool has_results(const std::filesystem::path& file, const Facts& results) {
   }
 }
 
-/// Checkpoint of step `step` in `folder` whose model has these results; none: there is none.
+/// Checkpoint of step `step` in `folder` whose model has these results, if there is one.
 std::optional<Checkpoint> find_checkpoint(const std::filesystem::path& folder, std::uint64_t step,
                                           const Facts& results) {
   for (const CheckpointEntry& entry : checkpoint_entries(folder)) {
@@ -72,18 +72,18 @@ bool has_later_checkpoint(const std::filesystem::path& folder, std::uint64_t ste
   });
 }
 
-/// Writes the model of a checkpoint as Trainer::save has written it at that step.
+/// Writes the model of a checkpoint as Trainer::save would have written it at that step.
 void save_model(const Checkpoint& checkpoint, const Network& network, const std::filesystem::path& file) {
   std::map<std::string, std::string> metadata = checkpoint.model.metadata();
   metadata["digest"] = digest(network, results_of(checkpoint));
   write_model_file(file, result_tensors(checkpoint), metadata);
 }
 
-/// Renames the models of a run to NAME.XXXXXXXX.aside, as commands would take them for its results. Prints a
-/// warning with the `reason`.
+/// Renames the models of a run to NAME.XXXXXXXX.aside, because commands would take them for the run's
+/// results. Prints a warning with `reason`.
 void set_models_aside(const RunFolder& run, const std::string& reason) {
   std::vector<std::string> renamed;
-  for (const auto& model : {run.final_model(), run.best()}) {  // a start after a kill looks for the best one
+  for (const auto& model : {run.final_model(), run.best()}) {  // best last: a start after a kill looks for it
     if (file_kind(model) != FileKind::file) continue;
     rename_folder(model, random_name(model, CheckpointName::aside_ending));
     renamed.insert(renamed.begin(), model.filename().string());
@@ -111,7 +111,7 @@ void restore_best_model(const RunPlace& place, const Trainer& trainer, const Net
     if (best.epoch == 0) {
       if (file_kind(run.best()) != FileKind::file) return;
       const bool goes_back = trainer.pass_until() > step || has_later_checkpoint(run.checkpoints(), step);
-      // An epoch that was cut, or whose end has no checkpoint yet, is made again.
+      // The run repeats an epoch that was cut short, or whose end has no checkpoint yet.
       const Facts next_epoch{{"epoch", std::to_string(trainer.epochs() + 1)}};
       if (!goes_back && has_results(run.best(), next_epoch)) return remove_file(run.best());
       return set_models_aside(run, fmt::format("no epoch is complete at step {}", step));

@@ -7,10 +7,10 @@
 
 namespace lockstep {
 
-/// Makes best.safetensors of a run that continues from a checkpoint, or has returned to one, the model of the
-/// best epoch up to there, on rank 0: the file may be of a later epoch, which the run has not reached now, or
-/// not exist yet. Prints a warning if there is no such model, or if it cannot be written; throws nothing
-/// else.
+/// Ensures on rank 0 that best.safetensors is the model of the best epoch so far, for a run that continues
+/// from a checkpoint or has rolled back to one: the file may belong to a later epoch, which the run has not
+/// reached now, or not exist yet. Prints a warning if there is no such model, or if it cannot be written;
+/// throws nothing else.
 void restore_best_model(const RunPlace& place, const Trainer& trainer, const Network& network,
                         const DatasetPair& data);
 

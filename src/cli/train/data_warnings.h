@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-/// Warning, with advice, that reading samples, or a GPU's waiting for them, took much of the time of an
-/// epoch; empty: it did not, or the epoch was too short for a measurement.
+/// Warning, with advice, that an epoch spent much of its time reading samples or, on a GPU, waiting for them;
+/// empty if it did not, or if the epoch was too short for a measurement.
 std::string slow_reading_warning(const EpochReport& epoch, const TrainOptions& options);
 
 /// Warning that samples of `kind`, such as "training", could not be read; empty: all were read.
@@ -21,17 +21,18 @@ std::string skipped_warning(const Evaluation& evaluation, const std::string& kin
 /// Largest class of a data set.
 struct MajorityClass {
   std::string name;
-  double share = 0.0;  ///< of the samples; 0: unknown
+  double share = 0.0;  ///< share of the samples; 0: unknown
 };
 MajorityClass majority_class(const Dataset& dataset);
 
-/// Warning that the model is no better on the test set than one that always answers with its largest class,
-/// `majority`, with advice; empty: it is better, the test set has no other class, or the learning rate still
-/// rises. The first epoch always counts as part of that.
+/// Warning, with advice, that the model is no better on the test set than always answering with its largest
+/// class, `majority`; empty: it is better, the test set has no other class, or the learning rate is still
+/// warming up. The first epoch always counts as warm-up.
 std::string majority_warning(const EpochReport& epoch, const TrainOptions& options,
                              const MajorityClass& majority);
 
-/// Prints these warnings on stderr, each once; that of skipped samples again when their number has grown.
+/// Prints these warnings on stderr, each once; the warning of skipped samples again when their number has
+/// grown.
 class DataWarnings {
  public:
   /// `majority`: largest class of the test set.
@@ -47,7 +48,7 @@ class DataWarnings {
   MajorityClass majority_;
   bool warned_majority_ = false;
   bool warned_slow_ = false;
-  std::map<std::string, std::uint64_t> warned_skipped_;  ///< number in the last warning, by kind of samples
+  std::map<std::string, std::uint64_t> warned_skipped_;  ///< number of samples in the last warning, by kind
 };
 
 }  // namespace lockstep

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t max_files = 100;
 
-/// Text of the file: a sample's name is its path or the like, "sample 17" in the whole data set.
+/// Text of the file. Names of samples are paths or the like, or "sample 17" in the whole data set.
 std::string json_of(const NotFiniteReport& report, const Dataset& train) {
   JsonValue json = {{"step", report.step},
                     {"epoch", report.epoch},

@@ -23,7 +23,7 @@
 namespace lockstep {
 namespace {
 
-/// Prints where the ranks are, a line for each host, if the summary does not say it.
+/// Prints which ranks run on which host, one line per group; the summary suffices for a single group.
 void print_map(const std::vector<RankGroup>& map) {
   constexpr std::size_t most = 16;
   if (map.size() == 1) return;
@@ -57,7 +57,7 @@ void warn_of_idle_executors(const World& world, const TrainOptions& options, con
   }
 }
 
-/// Warns if the micro-batches leave vector lanes of the CPU empty that the default ones would fill.
+/// Warns if micro-batches leave vector lanes of the CPU idle that the default micro-batches would fill.
 void warn_of_empty_lanes(const TrainOptions& options, const Trainer& trainer) {
   const int batch = options.training.batch.size;
   const int samples = batch / trainer.micro_batches();
@@ -69,7 +69,7 @@ void warn_of_empty_lanes(const TrainOptions& options, const Trainer& trainer) {
                   flag_of(&BatchOptions::micro_batches), default_micro_batches(batch)));
 }
 
-/// Prints that a few GPUs are faster with fewer micro-batches than the default.
+/// Prints that a few GPUs are faster with fewer, larger micro-batches than the default.
 void suggest_larger_micro_batches(const World& world, const TrainOptions& options, const Trainer& trainer) {
   const int automatic = trainer.micro_batches(), samples = options.training.batch.size / automatic;
   if (options.output.quiet || options.training.batch.micro_batches != 0 || samples >= 128) return;
@@ -125,8 +125,8 @@ std::string sizes_text(const DatasetPair& data) {
   return text + part(*data.test, "test", data.test_origin + because);
 }
 
-/// Line of a warning about classes or labels of the user's own, not of a known or made-up data set, with
-/// fewer than 10 training samples; empty: there are none.
+/// Warning about classes or labels with fewer than 10 training samples; empty: there are none. Only for the
+/// user's data, not for well-known or synthetic data sets.
 std::string small_classes_text(const Dataset& train) {
   if (train.encoding() == Encoding::pixels || train.task() == Task::regression) return {};
   constexpr std::uint64_t enough = 10;
@@ -152,8 +152,8 @@ std::string small_classes_text(const Dataset& train) {
                      are_numbers ? "; --task regression predicts numbers" : "");
 }
 
-/// The parameters that --freeze keeps as they are: "frozen: 2 of 8 parameters: conv1.weight, conv1.bias";
-/// empty: none.
+/// The parameters that --freeze does not train: "frozen: 2 of 8 parameters: conv1.weight, conv1.bias"; empty:
+/// none.
 std::string frozen_text(const Network& network, const Names& patterns) {
   const std::vector<Parameter>& parameters = network.parameters();
   const std::vector<bool> frozen = frozen_parameters(parameters, patterns);
@@ -166,8 +166,8 @@ std::string frozen_text(const Network& network, const Names& patterns) {
                      first_names(names));
 }
 
-/// Warning about batch norms that have one value per channel in micro-batches of one sample: its deviation
-/// from the mean is 0. Empty: there are none. `samples`: of the data set.
+/// Warning about batch norms that normalise a single value per channel in micro-batches of one sample: its
+/// deviation from the mean is 0. Empty: there are none. `samples`: size of the data set.
 std::string single_values_text(const Network& network, const TrainOptions& options, int micro_batches,
                                std::uint64_t samples) {
   const auto size = static_cast<std::uint64_t>(options.training.batch.size);
@@ -265,7 +265,7 @@ std::vector<std::string> no_effect_warnings(const TrainOptions& options) {
     std::erase_if(late, [&](double milestone) { return std::ceil(milestone) < epochs; });
     if (!late.empty()) warn(flag_of(&ScheduleOptions::decay_milestones), value_text(late));
   }
-  // The first epoch is the best one so far, so that waiting begins after it.
+  // The first epoch is always the best so far, so counting begins after it.
   if (training.early_stopping > 0 && training.early_stopping >= epochs - 1) {
     warn(flag_of(&TrainerOptions::early_stopping), value_text(training.early_stopping));
   }

@@ -29,9 +29,10 @@ namespace {
 
 constexpr const char* parent_folder = "runs";
 
-/// Ranks whose launcher was killed end about 1.5 s later.
+/// Longest wait for a lock. Ranks whose launcher was killed end about 1.5 s later.
 constexpr double seconds_for_lock = 5.0;
-/// A file server keeps the lock of a host that died until its lease ends: 90 s, for NFS of Linux.
+/// Longest wait of a restart. A file server keeps the lock of a dead host until its lease ends: 90 s for
+/// Linux NFS.
 constexpr double seconds_for_lock_of_restart = 120.0;
 
 /// Name of a network or data set as part of a folder's name: "mine" for "nets/mine.json".
@@ -84,7 +85,7 @@ bool chooses_folder(const TrainOptions& options) {
   return options.output.run_directory != OutputOptions().run_directory;
 }
 
-/// Throws Error(usage) for a path that no folder can have.
+/// Throws Error(usage) for a path that is too long for a folder.
 void check_length(const std::filesystem::path& path) {
   FileStatus status;
   if (files().stat(path, status) == 0 || errno != ENAMETOOLONG) return;
@@ -92,8 +93,8 @@ void check_length(const std::filesystem::path& path) {
               "run-dir");
 }
 
-/// Throws Error(usage) for a checkpoint of a run and for its folder of checkpoints: that run would remove
-/// files of the new one.
+/// Throws Error(usage) if `path` is a checkpoint of a run or the run's folder of checkpoints: that run would
+/// remove files of the new run.
 void check_outside_runs(const std::filesystem::path& path) {
   const std::filesystem::path place = short_form(path);
   const std::filesystem::path run = is_checkpoint(place) ? run_of(place) : run_or_checkpoint(place);
@@ -104,7 +105,7 @@ void check_outside_runs(const std::filesystem::path& path) {
               "run-dir");
 }
 
-/// Whether `path` lies in a folder in `outer` whose name begins with a dot, which is no class.
+/// Whether `path` lies in a folder of `outer` whose name begins with a dot; such a folder is not a class.
 bool is_hidden(const std::filesystem::path& path, const std::filesystem::path& outer) {
   const auto whole = [](const std::filesystem::path& any) {
     return std::filesystem::absolute(any).lexically_normal();
@@ -117,7 +118,7 @@ bool is_hidden(const std::filesystem::path& path, const std::filesystem::path& o
 /// Throws Error(usage) for a run directory in a folder of classes, where it would count as a class.
 void check_outside_classes(const std::filesystem::path& run, const DatasetOptions& data) {
   if (data.name != "images" || data.task != Task::classification || data.directory.empty()) return;
-  if (!data.labels.empty()) return;  // no folder is a class
+  if (!data.labels.empty()) return;  // with a table of labels, no folder is a class
   if (has_packed_images(data.directory)) return;
   std::vector<std::filesystem::path> folders;
   for (const Part part : {Part::train, Part::validation, Part::test}) {
@@ -142,7 +143,7 @@ RunPlace new_run(const TrainOptions& options, const std::string& host) {
   }
   RunPlace place{.folder = RunFolder(options.output.run_directory)};
   if (place.folder.survey().exists) place.lock(host, options.max_time);
-  // A start from another run's checkpoint that failed before its own first one may be repeated.
+  // A start from another run's checkpoint may be repeated if it failed before it wrote a checkpoint.
   place.folder.check_unused(!options.resume.empty());
   return place;
 }
@@ -150,7 +151,7 @@ RunPlace new_run(const TrainOptions& options, const std::string& host) {
 RunPlace newest_run(const TrainOptions& options, const std::string& host) {
   const std::filesystem::path path = run_directory_of(options);
   if (path.empty()) return new_run(options, host);
-  make_folder(path);  // so that of several starts at once one locks it, and the others look at its run
+  make_folder(path);  // of several concurrent starts, one locks the folder; the others find its run
   RunPlace place{.folder = RunFolder(path), .continues = true};
   place.lock(host, options.max_time);
   place.checkpoint = newest_checkpoint(place.folder);
@@ -197,7 +198,7 @@ void check_place(const TrainOptions& options) {
   const std::string because = fmt::format(" ({} none)", flag_of(&OutputOptions::run_directory));
   std::string idle = options.resume == "auto" ? "resume" : "";
   if (options.output.tensorboard) idle = "tensorboard";
-  // Those of a run that is named may be its recorded ones.
+  // The checkpoint options of a named run may be its recorded ones.
   if (options.resume.empty() || options.resume == "auto") {
     for (const OptionText& text : texts_of(options.checkpoints)) {
       if (!text.is_default()) idle = text.field.name;
@@ -230,7 +231,7 @@ void RunPlace::lock(const std::string& host, Duration limit) {
   const double full = before > 0.0 ? seconds_for_lock_of_restart : seconds_for_lock;
   double seconds = full;
   if (limit.seconds > 0.0) seconds = std::clamp(std::floor(limit.seconds - before), 0.0, full);
-  // A file server holds the lock of a dead host for a while. A later start can continue the run.
+  // A file server may still hold the lock of a dead host, so a later start can continue the run.
   const bool can_resume = before > 0.0 && seconds < full;
   folder.lock(fmt::format("process {} on host {}", getpid(), host), seconds,
               can_resume ? Category::stopped : Category::resource);

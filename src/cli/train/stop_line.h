@@ -9,7 +9,8 @@
 namespace lockstep {
 
 /// Words that started this process, before the command and its options: "lockstep-run -np 4",
-/// "mpirun -np 4 ./lockstep", "lockstep". The functions below take them for advice that can be pasted.
+/// "mpirun -np 4 ./lockstep", "lockstep". The functions below take them as `start`, for commands that can be
+/// pasted.
 std::string own_start();
 
 /// Advice to continue a run: "resume with: lockstep-run -np 4 train --resume RUN". `run`: run directory or
@@ -21,7 +22,7 @@ std::string resume_advice(const std::string& start, const std::string& run);
 LauncherReport::Stop stop_report(const std::string& start, const std::string& reason, std::uint64_t step,
                                  const std::string& run);
 
-/// Line of a restart for which too little of --max-time is left. `before`: seconds of the earlier starts.
+/// Line for a restart when too little of --max-time is left. `before`: seconds that earlier starts used.
 /// `resume`: value of --resume; empty: none.
 std::string too_late_line(const std::string& start, Duration limit, double before, const std::string& resume);
 

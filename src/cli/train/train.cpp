@@ -25,7 +25,7 @@
 namespace lockstep {
 namespace {
 
-/// Whether `config` is the options.cfg of a run, but not of the run that `options` begin or continue.
+/// Whether `config` is the options.cfg of another run than the one that `options` begin or continue.
 bool is_of_other_run(const std::filesystem::path& config, const TrainOptions& options) {
   const RunFolder run(folder_of(config));
   if (config.filename() != run.options().filename() || file_kind(run.environment()) != FileKind::file) {
@@ -34,8 +34,9 @@ bool is_of_other_run(const std::filesystem::path& config, const TrainOptions& op
   return !is_same_file(run.path(), run_directory_of(options));
 }
 
-/// Leaves out, with a warning, the file of another run's --save-model, which that run has written. Throws
-/// Error(usage) on all ranks if the model would replace a file that the run reads. Collective.
+/// Clears --save-model, with a warning, if it comes from the options.cfg of another run, as the file holds
+/// that run's model. Throws Error(usage) on all ranks if the model would replace a file that the run reads.
+/// Collective.
 void check_save_model(const World& world, TrainOptions& options, const OptionSet& set) {
   world.agree([&] {
     std::string& model = options.output.save_model;
@@ -55,8 +56,8 @@ void check_save_model(const World& world, TrainOptions& options, const OptionSet
   });
 }
 
-/// Warns that a run continues without its recorded options: errors that follow then do not name the cause.
-/// Throws on all ranks what RunFolder::survey throws. Collective.
+/// Warns if a run continues without its recorded options, because later errors do not name this cause. Throws
+/// on all ranks as RunFolder::survey does. Collective.
 void warn_of_missing_options(const World& world, const std::string& resume) {
   world.agree([&] {
     if (world.rank() != 0 || resume.empty() || resume == "auto" || !find_options(resume).empty()) return;
@@ -70,7 +71,7 @@ void warn_of_missing_options(const World& world, const std::string& resume) {
 }
 
 int run_train(int argc, char** argv) {
-  StopRequests stops;             // first, as signals before it end the process by their default action
+  StopRequests stops;             // first: earlier signals end the process by their default action
   std::signal(SIGPIPE, SIG_IGN);  // a closed stdout fails a write, but does not end the run
   TrainOptions options;
   OptionSet set = train_option_set(options);
@@ -90,7 +91,7 @@ int run_train(int argc, char** argv) {
     std::optional<TrainingRun> run;
     try {
       run.emplace(world, options, stops, std::move(environment));
-    } catch (const Error& error) {  // the time limit came while another run used the run directory
+    } catch (const Error& error) {  // the time limit was reached while another run used the run directory
       if (error.category() != Category::stopped) throw;
       if (world.rank() == 0) {
         print_message(

@@ -31,7 +31,7 @@ Exit status: 0 done; 2 wrong usage; 3 bad input data; 4 missing or failing devic
 5 another rank failed; 70 a defect; 75 stopped by a signal or --max-time, continue with --resume.
 )";
 
-/// Recipe for data of one's own; empty: none.
+/// Default recipe for the user's data; empty: none.
 std::string default_recipe(const OptionSet::Given& given) {
   const std::string dataset = given("dataset");
   if (dataset == "csv") return "table";
@@ -77,7 +77,7 @@ std::string train_config(const TrainOptions& options) {
   TrainOptions copy = options;
   copy.output.progress = ProgressLine::automatic;  // depends on the terminal, not on the run
   copy.output.run_directory = OutputOptions().run_directory;
-  copy.recipe = TrainOptions().recipe;  // its options are recorded
+  copy.recipe = TrainOptions().recipe;  // the recipe's options are recorded
   copy.resume.clear();
   copy.force = false;
   return train_option_set(copy).config();

@@ -16,15 +16,15 @@ namespace lockstep {
 struct TrainOptions {
   ModelOptions model;
   DatasetOptions data;
-  std::string init_from;  ///< model file with the initial parameters; empty: they follow from the seed
+  std::string init_from;  ///< model file with the initial parameters; empty: initialised from the seed
   LoadOptions load;
   TrainerOptions training;
-  Duration max_time;  ///< from the start of the process; 0: no limit
+  Duration max_time;  ///< time limit from the start of the process; 0: no limit
   OutputOptions output;
   CheckpointOptions checkpoints;
   std::string resume;           ///< "auto", a run directory or a checkpoint; empty: a new run
   bool force = false;           ///< whether to resume with options that change the result
-  std::string recipe = "auto";  ///< name of the recipe that the options are from; auto and none: of none
+  std::string recipe = "auto";  ///< name of the recipe used for options; auto and none: no recipe
 
   bool operator==(const TrainOptions&) const = default;
 };
@@ -73,11 +73,11 @@ void visit(O& options, Visitor&& field) {
                  .choices = recipe_choices});
 }
 
-/// The options of `lockstep train`, with their checks. `options` outlives it.
+/// The options of `lockstep train`, with their checks. `options` must outlive the set.
 OptionSet train_option_set(TrainOptions& options);
 
-/// Contents of options.cfg: `lockstep train --config` on it gives equal options for a new run, but for
-/// --save-model.
+/// Contents of options.cfg. `lockstep train --config` with this file yields equal options for a new run,
+/// except --save-model.
 std::string train_config(const TrainOptions& options);
 
 }  // namespace lockstep

@@ -32,7 +32,7 @@
 namespace lockstep {
 namespace {
 
-/// Sets the limits of the watchdog for all that follows, and finds the place of the run.
+/// Sets the watchdog's limits, which apply from here on, and finds the place of the run.
 RunPlace watched_run_place(World& world, const TrainOptions& options) {
   const ExecutionOptions& execution = options.training.execution;
   watch_of(world).set_limits(hang_limits(execution.hang_limit.seconds, execution.watchdog));
@@ -58,16 +58,16 @@ TrainerOptions trainer_options(const TrainOptions& options) {
   return training;
 }
 
-/// `path` as it can be used from any folder. Links and ".." after them stay.
+/// Absolute form of `path`, simplified unless it contains "..": the folder before ".." may be a link.
 std::string from_any_folder(const std::string& path) {
   if (path.empty()) return path;
   const std::filesystem::path absolute = std::filesystem::absolute(path);
   return std::ranges::count(absolute, "..") > 0 ? absolute.string() : short_form(absolute).string();
 }
 
-/// Options in which the initial parameters of a run that continues from a checkpoint are those that
-/// options.cfg records, on rank 0. Collective. Throws Error(usage) on all ranks for another --init-from; with
-/// --resume auto, whose command began the run, prints a warning.
+/// For a run that continues from a checkpoint: options with the --init-from and --reset-head that options.cfg
+/// records, on rank 0. Throws Error(usage) on all ranks if another --init-from is given; with --resume auto,
+/// whose command also began the run, prints a warning instead. Collective.
 TrainOptions with_recorded_start(const World& world, const RunPlace& place, TrainOptions options) {
   world.agree([&] {
     if (world.rank() != 0 || place.checkpoint.empty()) return;
@@ -94,7 +94,7 @@ TrainOptions with_recorded_start(const World& world, const RunPlace& place, Trai
   return options;
 }
 
-/// Options in which numbers replace values that follow from the training samples. Collective.
+/// The options with each by_data replaced by a number. Collective.
 TrainOptions resolved_by_data(const World& world, TrainOptions options, const Dataset& train) {
   options.training = resolved_by_data(world, std::move(options.training), train);
   return options;
@@ -123,8 +123,8 @@ DatasetOptions from_any_folder(DatasetOptions data) {
   return data;
 }
 
-/// Options in which the automatic values that affect the result are replaced by those of this run, and paths
-/// of files that it reads, and of the model that it saves, by absolute ones.
+/// The options with this run's values in place of automatic ones that affect the result, and with absolute
+/// paths of the files that the run reads and of the model that it saves.
 TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
   options.data = from_any_folder(options.data);
   options.init_from = from_any_folder(options.init_from);
@@ -138,7 +138,8 @@ TrainOptions resolved(TrainOptions options, const Trainer& trainer) {
 
 void make_run_folder(const TrainOptions& options, const RunPlace& place, const Trainer& trainer,
                      const std::string& environment) {
-  if (place.has_source()) place.folder.remove_record();  // of a start that failed before its first checkpoint
+  // Remove the record of a start that failed before its first checkpoint.
+  if (place.has_source()) place.folder.remove_record();
   place.folder.create(train_config(resolved(options, trainer)), environment, place.continues);
   if (place.continues) {
     print_warnings(place.folder.cut_record(trainer.step(), trainer.epochs(), trainer.pass_until()));
@@ -207,7 +208,7 @@ void TrainingRun::restore() {
   while (!place_.checkpoint.empty()) {
     try {
       return print_warnings(trainer_.resume(place_.checkpoint, options_.force));
-    } catch (const Error& error) {  // if the checkpoint cannot be read, on all ranks
+    } catch (const Error& error) {  // thrown on all ranks if the checkpoint cannot be read
       if (error.category() != Category::data || !choose_newest_again(world_, options_, place_)) throw;
     }
   }
@@ -244,7 +245,7 @@ std::string TrainingRun::environment_text(Environment environment) const {
 void TrainingRun::open_record(Environment environment) {
   const std::vector<std::string> command = environment.command_line;  // environment is moved from below
 
-  if (place_.keeps()) {  // before checkpoints are created
+  if (place_.keeps()) {  // check before the folder is created
     trainer_.check_checkpoint_space(place_.numbered ? place_.folder.path().parent_path()
                                                     : place_.folder.checkpoints());
   }
@@ -255,12 +256,13 @@ void TrainingRun::open_record(Environment environment) {
       if (!leads()) return;
       make_folder(place_.folder.path());
       place_.lock(world_.host(), options_.max_time);
-      // Since find_run_place, another run may have begun here, whose checkpoints are not this one's.
+      // Another run may have begun here since find_run_place; its checkpoints are not this run's.
       if (!place_.continues) place_.folder.check_unused(true);
     });
     watch.set_report_folder(place_.folder.path());
-    // Sets later checkpoints aside before anything else changes. If the start is killed before report_start,
-    // its own command is repeated, and does the same again; after it, the newest checkpoint is the right one.
+    // Set later checkpoints aside before anything else changes. If this start is killed before report_start,
+    // its command is repeated and does the same again; after report_start, the newest checkpoint is the right
+    // one.
     print_warnings(trainer_.write_checkpoints(place_.folder.checkpoints(), options_.checkpoints));
   }
   world_.agree([&] {
@@ -273,13 +275,13 @@ void TrainingRun::open_record(Environment environment) {
   if (place_.keeps()) {
     const std::string run = place_.folder.path().string();
     const bool resumes = place_.continues_its_newest();
-    // Until this start has written a checkpoint, its options are repeated.
+    // Until this start has written a checkpoint, the advice repeats its options.
     const std::string advice = restart_advice(start_, command, run, resumes);
-    // Ranks other than 0 do not learn of new checkpoints. A command that begins again resumes if there is
-    // one.
+    // Ranks other than 0 do not learn of new checkpoints, so they advise both. The command that begins again
+    // resumes if there is a checkpoint.
     watch.set_advice(leads() || resumes ? advice : "resume or " + advice);
   }
-  world_.agree([&] {  // last: from here on, errors of files are warnings
+  world_.agree([&] {  // last, because errors of files are warnings from here on
     recorder_.emplace(make_recorder(options_.output, place_.folder.path(),
                                     {.rank = world_.rank(),
                                      .ranks = world_.size(),
@@ -288,7 +290,7 @@ void TrainingRun::open_record(Environment environment) {
   });
 }
 
-/// Connects the trainer's reports to the record, on rank 0, and requests to stop to the trainer.
+/// Connects the trainer's events to the record and to warnings, and stop requests to the trainer.
 void TrainingRun::observe() {
   trainer_.ask = [&] { return stops_.ask(); };
   trainer_.act = [&](Request request) {
@@ -330,7 +332,8 @@ void TrainingRun::observe() {
   }
 }
 
-/// Ends a run whose directory is not at its place, without advice: no command continues it there.
+/// Ends a run whose directory is no longer at its path. Clears the advice: no command continues the run
+/// there.
 void TrainingRun::check_place() {
   try {
     place_.folder.check_place();
@@ -344,7 +347,7 @@ void TrainingRun::check_place() {
 void TrainingRun::look_at(const CheckpointReport& checkpoint) {
   if (!checkpoint.failure.empty()) check_place();
   warn_of_checkpoint(checkpoint, !stops_.stopped() && !trainer_.done());
-  stops_.expect_end(2.0 * checkpoint.write_seconds + 1.0);  // of the checkpoint in progress, and the last
+  stops_.expect_end(2.0 * checkpoint.write_seconds + 1.0);  // for the checkpoint in progress and the last one
   if (checkpoint.failure.empty())
     watch_of(world_).set_advice(resume_advice(start_, place_.folder.path().string()));
 }
@@ -369,7 +372,7 @@ void TrainingRun::save_best() {
 void TrainingRun::finish() {
   Recorder& recorder = *recorder_;
   const std::string& model = options_.output.save_model;
-  // Since then, the last checkpoint may have made room on a full disk.
+  // The last checkpoint may have freed disk space since the failed attempt.
   if (unsaved_best_ == trainer_.step()) save_best();
   if (!model.empty()) recorder.attempt([&] { trainer_.save(model); });
   if (place_.keeps()) {
@@ -384,7 +387,7 @@ void TrainingRun::finish() {
 /// Ends a run that was stopped. Returns the exit status. Collective.
 int TrainingRun::end_stopped() {
   const std::string reason = stops_.reason(world_);
-  recorder_->flush();  // a failure is printed; the status remains that of the stop
+  recorder_->flush();  // a failure is printed; the exit status remains Category::stopped
   if (leads()) {
     const auto stop = stop_report(start_, reason, trainer_.step(), place_.folder.path().string());
     if (has_launcher()) {

@@ -21,16 +21,16 @@
 namespace lockstep {
 
 /// A run of `lockstep train` on the ranks of a world: data, network and trainer, the place where the run is
-/// kept, and its record. All ranks make one.
+/// kept, and its record. All ranks construct one.
 class TrainingRun {
  public:
-  /// Opens everything, and restores or initialises the state. `world` and `stops` outlive the run.
-  /// `environment`: that of the process, with its command line. Collective. Throws on all ranks what opening
-  /// data, models, devices and checkpoints throws.
+  /// Opens everything, and restores or initialises the state. `world` and `stops` must outlive the run.
+  /// `environment`: environment of the process, with its command line. Collective. Throws on all ranks what
+  /// opening data, models, devices and checkpoints throws.
   TrainingRun(World& world, const TrainOptions& options, StopRequests& stops, Environment environment);
 
-  /// Trains. Returns the exit status: 0, or that of a run which was stopped. Collective. Throws what
-  /// Trainer::fit throws, and the first failure to write results.
+  /// Trains. Returns the exit status: 0, or Category::stopped for a run that was stopped. Collective. Throws
+  /// what Trainer::fit throws, and the first failure to write results.
   int operator()();
 
  private:
@@ -48,9 +48,9 @@ class TrainingRun {
   World& world_;
   StopRequests& stops_;
   const std::string start_ = own_start();
-  RunPlace place_;  ///< its lock is released after the trainer, which may still be writing a checkpoint
+  RunPlace place_;  ///< unlocked after the trainer, which may still be writing a checkpoint, is destroyed
   DatasetPair data_;
-  const TrainOptions options_;  ///< without values that follow from the training samples
+  const TrainOptions options_;  ///< by_data is resolved
   std::unique_ptr<Network> network_;
   Trainer trainer_;
   std::vector<RankGroup> map_;

@@ -43,12 +43,12 @@ void for_each_nccl_function(const Use& use) {
   use.template operator()<&NcclApi::all_reduce>("ncclAllReduce");
 }
 
-/// Opens the library, which stays open. Throws Error(resource) naming the library or function that is
-/// missing, or a version older than 2.18.
+/// Opens the library, which stays open. Throws Error(resource) if the library or a function is missing, or if
+/// the version is older than 2.18.
 NcclApi load_nccl(const std::string& library = "libnccl.so.2");
 
-/// "2.28.9". Throws Error(resource) for versions older than 2.18, the first whose communicators can be
-/// finished and aborted in every state without waiting.
+/// Version of NCCL, such as "2.28.9". Throws Error(resource) for versions older than 2.18, the first whose
+/// communicators can be finished and aborted in every state without waiting.
 std::string version_of(const NcclApi& api);
 
 }  // namespace lockstep

@@ -101,9 +101,9 @@ class NcclCommunicator final : public CommunicatorOfHost {
     timed_launch(handle, "NCCL all-reduce", [&] { connection_.group(call); });
   }
 
-  /// Makes NCCL connect by a first operation of each kind: it connects at the first use, in ways that depend
-  /// on the size of the operation. Within a recording, the failure of one rank would leave the others
-  /// waiting.
+  /// Makes NCCL connect now, by running operations of each kind: NCCL connects at the first use, in ways that
+  /// depend on the size of the operation. If a rank failed to connect within a recording, the others would
+  /// wait forever.
   void meet(std::size_t largest_sum) {
     Stream& stream = *device_.streams()[0];
     const auto ranks = static_cast<std::size_t>(size());
@@ -126,7 +126,7 @@ class NcclCommunicator final : public CommunicatorOfHost {
   NcclConnection connection_;  ///< destroyed before the memory that it may use
 };
 
-/// Sums in rounds, which use the same memory one after the other.
+/// Sums in rounds, all of which use the same memory, one after the other.
 class NcclSums final : public RoutedSums {
  public:
   NcclSums(NcclCommunicator& communicator, ScratchMemory& memory, std::size_t rank, SumLayout layout,
@@ -141,7 +141,7 @@ class NcclSums final : public RoutedSums {
   }
 
  private:
-  /// Data from one rank to another arrive in the order of the sends.
+  /// NCCL matches sends and receives between two ranks by their order.
   void record_round(Stream& stream, std::size_t round) override {
     if (layout_.inputs() == 0) return;
     communicator_.group(stream, [&] {

@@ -10,10 +10,10 @@ namespace lockstep {
 struct NcclOptions {
   NcclApi api;
   int local_ranks = 1;  ///< ranks on this host, for error messages
-  /// Elements of the peers' partial sums that are staged at once; more if chunks would have fewer than 4,096
-  /// elements.
+  /// Maximum number of elements of peers' partial sums that are staged at once; exceeded if chunks would
+  /// otherwise have fewer than 4,096 elements.
   std::size_t staging = std::size_t{1} << 25;
-  /// Elements of the largest sum for which connections are made at the start.
+  /// Number of elements of the largest sum for which NCCL makes connections at the start.
   std::size_t largest_sum = std::size_t{1} << 24;
 };
 

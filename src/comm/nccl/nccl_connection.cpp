@@ -17,7 +17,7 @@
 namespace lockstep {
 namespace {
 
-/// The usual cause of failures in containers; empty if /dev/shm has room for `ranks` of this host.
+/// Advice on the usual cause of failures in containers; empty if /dev/shm has room for `ranks` of this host.
 std::string advice_on_shared_memory(int ranks) {
   const std::optional<std::uint64_t> free = probe_host().shared_free;
   if (!free || *free >= nccl_shared_bytes * static_cast<std::uint64_t>(ranks)) return {};
@@ -104,7 +104,7 @@ void NcclConnection::check() {
   check_peers();
 }
 
-/// The abort comes first: memory is freed while the error unwinds, and CUDA waits for NCCL's work then.
+/// Aborts before it throws: unwinding frees memory, and freeing makes CUDA wait for NCCL's work.
 void NcclConnection::check_peers() {
   try {
     host_.check();
@@ -120,7 +120,7 @@ ncclResult_t NcclConnection::state() {
   return state;
 }
 
-/// Waits until NCCL has completed the call. Yields the core and checks the peers meanwhile.
+/// Waits until NCCL has completed `call`. Meanwhile yields the core and checks the peers.
 void NcclConnection::settle(const char* call) {
   for (ncclResult_t now = state(); now != ncclSuccess; now = state()) {
     check(now, call);
@@ -129,13 +129,13 @@ void NcclConnection::settle(const char* call) {
   }
 }
 
-/// Stops NCCL's work on the GPU at once. Then waits, on a thread of its own, for the graphs that contain it,
-/// as they may be destroyed after this call.
+/// Calls ncclCommAbort on a separate thread: it stops NCCL's work on the GPU at once, but then waits until
+/// the graphs that contain such work are destroyed, which may happen after this function returns.
 void NcclConnection::abort() noexcept {
   if (raw_ == nullptr) return;
   try {
     aborting_ = std::thread([abort = api_.comm_abort, raw = raw_] { abort(raw); });
-  } catch (...) {  // without a thread it stays open until the process ends
+  } catch (...) {  // without a thread, the communicator stays open until the process ends
   }
   raw_ = nullptr;
 }

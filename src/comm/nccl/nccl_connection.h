@@ -10,13 +10,13 @@
 
 namespace lockstep {
 
-/// Owner of a non-blocking NCCL communicator. It is finished together with the peers at the end, and aborted
-/// after a failure or while an exception unwinds. Recordings that contain its operations must be destroyed
-/// before the connection, but not before it is aborted.
+/// Owner of a non-blocking NCCL communicator. The destructor finishes the communicator together with the
+/// peers; after a failure or while an exception unwinds, it is aborted. Recordings that contain its
+/// operations must be destroyed before the connection, but may still exist when it is aborted.
 class NcclConnection {
  public:
-  /// Connects the ranks of `host`. For errors: `device`, its name, and `local_ranks`, the number of ranks on
-  /// this host. Collective.
+  /// Connects the ranks of `host`. `device`: name of the device, and `local_ranks`: number of ranks on this
+  /// host, both for error messages. Collective.
   NcclConnection(const NcclApi& api, Communicator& host, std::string device, int local_ranks);
   ~NcclConnection();
   NcclConnection(const NcclConnection&) = delete;
@@ -27,11 +27,11 @@ class NcclConnection {
   /// Submits the operations of `calls` to NCCL as one group, and waits until NCCL has enqueued them.
   void group(const std::function<void()>& calls);
 
-  /// Unless `result`, that of the function `call`, is success: aborts and throws Error(resource), or
+  /// Checks `result`, which the function `call` returned. On failure, aborts and throws Error(resource), or
   /// Error(peer) if a peer is the cause.
   void check(ncclResult_t result, const char* call);
 
-  /// Aborts and throws Error(peer) if NCCL or `host` knows of a failure. Later calls throw again.
+  /// Aborts and throws Error(peer) if NCCL or `host` reports a failure. Later calls throw again.
   void check();
 
  private:

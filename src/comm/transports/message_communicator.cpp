@@ -52,8 +52,8 @@ class MessageCommunicator : public Communicator {
   std::vector<MPI_Request> requests_;
 };
 
-/// Routes between the hosts: partial sums of a host go to the owner of a slice from the rank that has the
-/// slice as its share.
+/// Routes between the hosts: on each host, the rank whose share contains a slice sends the host's partial
+/// sums to the owner of the slice.
 Routes routes_between_hosts(const HostRanks& hosts, std::size_t rank, std::size_t size) {
   Routes routes;
   for (std::size_t host = 0; host < hosts.hosts(); ++host) {
@@ -88,7 +88,7 @@ class HostsCommunicator final : public MessageCommunicator {
 
   const HostParts* host_parts() const override { return &parts_; }
 
-  /// Sends each owner's part to one rank of every other host, which passes it on within its host.
+  /// Sends each owner's part to one rank of every other host, which then distributes it within that host.
   Gather plan_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) override {
     std::vector<Gather> gathers{plan_message_gather(between_hosts_, all, bounds, host_routes_)};
     for (std::size_t host = 0; host < parts_.hosts.hosts(); ++host) {

@@ -16,7 +16,7 @@ namespace lockstep {
 /// Messages between the ranks of a group.
 class Messages {
  public:
-  /// Duplicates `group`, all ranks; `watch` outlives the messages. Collective.
+  /// Duplicates `group`, which has all ranks; `watch` must outlive this object. Collective.
   Messages(const MpiGroup& group, Watch& watch)
       : group_(watch.during(Collective::start, Group::world, 0,
                             [&] { return MpiGroup::duplicate(group.get()); })),
@@ -29,8 +29,8 @@ class Messages {
   const MpiGroup& group() const { return group_; }
   Watch& watch() const { return watch_; }
 
-  /// Start a message of at most 2 GB and add it to `requests`. Messages between two ranks with one tag stay
-  /// in order. An empty message is neither sent nor received.
+  /// send() and receive() start a message of at most 2 GB and add it to `requests`. Messages between two
+  /// ranks with the same tag stay in order. Empty messages are neither sent nor received.
   void send(std::vector<MPI_Request>& requests, std::span<const std::byte> bytes, std::size_t peer,
             std::size_t tag = 0) const;
   void receive(std::vector<MPI_Request>& requests, std::span<std::byte> bytes, std::size_t peer,
@@ -44,17 +44,17 @@ class Messages {
   std::size_t rank_, size_;
 };
 
-/// Messages in rounds, of which several are in transit at once, so that the link is busy while a rank handles
-/// what has arrived.
+/// Exchanges messages in rounds. Several rounds are in transit at once, so that the link is busy while a rank
+/// handles data that has arrived.
 class MessageRounds {
  public:
-  /// `bytes`: received in a round; `messages` outlives this.
+  /// `bytes`: number of bytes received in a round; `messages` must outlive this object.
   MessageRounds(const Messages& messages, std::size_t bytes);
 
   /// Maximum number of rounds in transit.
   std::size_t in_transit() const { return requests_.size(); }
   /// Starts as many rounds as may be in transit, each by start(round, requests), then waits for `round` of
-  /// `rounds`. Called for all rounds in order.
+  /// `rounds`. To be called for all rounds in order.
   template <class Start>
   void complete(std::size_t round, std::size_t rounds, const Start& start) {
     for (; started_ < std::min(round + in_transit(), rounds); ++started_) {
@@ -70,15 +70,16 @@ class MessageRounds {
   std::size_t started_ = 0;                         ///< number of rounds started
 };
 
-// Plans; `messages` and `group` outlive them.
+// Functions that make plans; `messages` and `group` must outlive the plans.
 
-/// Same as Communicator::plan_sum, along `routes`. The sum of layout.counts is the number of inputs of every
-/// slice.
+/// Same as Communicator::plan_sum, but along `routes`. Every slice has as many inputs as the sum of
+/// layout.counts.
 std::unique_ptr<SumExchange> plan_message_sums(const Messages& messages, SumLayout layout, Routes routes);
-/// Brings the part of each owner in `routes` to this rank, and this rank's part to its sources.
+/// Receives the part of each owner in `routes`, and sends this rank's part to the sources in `routes`.
 Gather plan_message_gather(const Messages& messages, std::span<std::byte> all,
                            std::span<const std::size_t> bounds, const Routes& routes);
-/// MPI's sum of `values` over all ranks, in host memory; complete when `start` returns. `watch` outlives it.
+/// Sums `values` over all ranks with MPI_Allreduce, in host memory; in a run, `start` completes the sum.
+/// `watch` must outlive the plan.
 AllReduce plan_mpi_all_reduce(const MpiGroup& group, Watch& watch, std::span<float> values);
 
 }  // namespace lockstep

@@ -15,8 +15,8 @@
 namespace lockstep {
 namespace {
 
-/// Process and descriptor of the first rank's file, and the file's identity: in another container, the
-/// process number may belong to another process.
+/// PID and descriptor of the first rank's file, and the file's identity: in another container, the PID may
+/// belong to a different process.
 struct Place {
   std::int64_t process = -1;
   std::int64_t descriptor = -1;

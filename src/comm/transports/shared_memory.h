@@ -9,11 +9,12 @@ namespace lockstep {
 
 class World;
 
-/// Memory shared by the ranks of one host (memfd of the host's first rank, opened by the others through
-/// /proc), so not limited by the size of /dev/shm in a container. Zeroed.
+/// Zeroed memory shared by the ranks of one host: a memfd of the host's first rank, which the others open
+/// through /proc, so that the size of /dev/shm in a container is no limit.
 class SharedMemory {
  public:
-  /// Collective over the ranks of each host. Null on all ranks of a host if one of them cannot map it.
+  /// Collective over the ranks of each host. Null on all ranks of a host if one of them cannot map the
+  /// memory.
   static std::unique_ptr<SharedMemory> create(const World& world, std::size_t bytes);
   /// Same as above, for `host`, the ranks of one host.
   static std::unique_ptr<SharedMemory> create(const MpiGroup& host, std::size_t bytes);

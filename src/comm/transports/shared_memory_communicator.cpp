@@ -14,8 +14,8 @@
 namespace lockstep {
 namespace {
 
-/// Brings rank i's bytes to all[bounds[i], bounds[i + 1]) on the other ranks, through the windows. `own`:
-/// bytes of this rank.
+/// Copies rank i's bytes to all[bounds[i], bounds[i + 1]) on the other ranks, through the windows. `own`:
+/// this rank's bytes.
 void gather_through(SharedWindows& windows, Collective kind, std::size_t own_rank, const std::byte* own,
                     std::byte* all, std::span<const std::size_t> bounds) {
   const InCollective in(windows.watch(), kind, Group::host, bounds.back());
@@ -52,8 +52,8 @@ class WindowSums final : public SumsInRounds {
   }
 
  private:
-  /// Elements of a chunk, so that half of a window holds those of each partial sum of its rank for every
-  /// other rank.
+  /// Elements of a chunk, chosen so that half of a window has room for a chunk of each of its rank's partial
+  /// sums for every other rank.
   static std::size_t staged_chunk(const SumLayout& layout, std::size_t half_bytes) {
     const std::size_t most = std::ranges::max(layout.counts);
     const std::size_t pieces = std::max<std::size_t>(1, most * (layout.counts.size() - 1));
@@ -120,8 +120,8 @@ class WindowSums final : public SumsInRounds {
   SharedWindows& windows_;
 };
 
-/// Arenas of all ranks: `bytes` from rank * stride on are those of a rank. Stride 0: the same arena for all
-/// ranks.
+/// Arenas of all ranks. A rank's arenas occupy `bytes` bytes from offset rank * stride. Stride 0: all ranks
+/// share one arena.
 struct SharedArenas {
   std::unique_ptr<SharedMemory> memory;
   std::size_t bytes;
@@ -198,7 +198,7 @@ class SharedMemoryCommunicator final : public Communicator {
         std::ranges::all_of(places, [&](std::uint64_t place) { return place == places[0]; }) &&
         arenas_[places[0] >> offset_bits].stride == 0;
     if (common) return call_in_each_run([this] { barrier(); });
-    std::vector<std::byte*> of_ranks;  // the whole, as this process sees it
+    std::vector<std::byte*> of_ranks;  // address in this process of every rank's `all`
     for (std::size_t rank = 0; rank < size_; ++rank) of_ranks.push_back(address_of(places[rank], rank));
     return call_in_each_run([this, of_ranks = std::move(of_ranks), bounds = std::move(own_bounds)] {
       barrier();
@@ -246,7 +246,8 @@ class SharedMemoryCommunicator final : public Communicator {
     return all;
   }
 
-  /// An address of this rank's shared arenas in a form that every rank can translate.
+  /// A place encodes an address in a rank's shared arenas so that every rank can translate it: the number of
+  /// the arena, then the offset.
   static constexpr std::uint64_t not_shared = ~std::uint64_t{0};
   static constexpr unsigned offset_bits = 48;
   std::uint64_t place_of(const void* address) const {

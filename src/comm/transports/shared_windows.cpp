@@ -3,7 +3,8 @@
 namespace lockstep {
 
 std::unique_ptr<SharedWindows> SharedWindows::create(const MpiGroup& host, Watch& watch) {
-  // Two halves of at most 256 KiB stay in the L2 cache of the core that fills them; 64 MiB in all at most.
+  // Two halves of at most 256 KiB stay in the L2 cache of the core that fills them. All windows together have
+  // at most 64 MiB.
   constexpr std::size_t largest = 256 << 10, total = 64 << 20;
   const auto size = static_cast<std::size_t>(host.size());
   const std::size_t half_bytes = std::min(largest, total / size / 2) & ~std::size_t{4095};
@@ -18,8 +19,8 @@ SharedWindows::SharedWindows(std::unique_ptr<SharedMemory> memory, Watch& watch,
                              std::size_t size, std::size_t half_bytes)
     : memory_(std::move(memory)), watch_(watch), rank_(rank), size_(size), half_bytes_(half_bytes) {}
 
-/// Counters of a rank. A fresh mapping is zeroed, and zero bytes are a counter of zero on every supported
-/// platform.
+/// Counters of a rank. They need no construction: a fresh mapping is zeroed, and zero bytes are a counter of
+/// zero on every supported platform.
 SharedWindows::Flags& SharedWindows::flags(std::size_t rank) const {
   return reinterpret_cast<Flags*>(memory_->data())[rank];
 }

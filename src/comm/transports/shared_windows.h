@@ -11,10 +11,10 @@
 
 namespace lockstep {
 
-/// One staging window per rank in shared memory, in two halves. Exchanges go in rounds: a rank fills a half
-/// of its own window, publishes it, and reads the peers' halves; a half is filled again when every rank
-/// says that it has read it. All ranks go through the same rounds; a rank may stage one round ahead of what
-/// it reads.
+/// One staging window per rank in shared memory, in two halves. Exchanges run in rounds: a rank fills a half
+/// of its own window, publishes it, and reads the peers' halves; it refills a half only after every peer has
+/// reported having read it. All ranks go through the same rounds; a rank may stage one round ahead of the
+/// round it reads.
 class SharedWindows {
  public:
   /// Makes the windows of the ranks of `host`, which are all on one host. Callers report exchanges to
@@ -31,13 +31,13 @@ class SharedWindows {
     fill(begin_stage());
     end_stage();
   }
-  /// Waits until the peers have staged the next round. staged_by() is valid until end_use().
+  /// Waits until the peers have staged the next round. Memory from staged_by() is valid until end_use().
   void begin_use();
   const std::byte* staged_by(std::size_t peer) const { return half(peer, used_); }
   void end_use();
 
-  /// Runs `rounds` rounds. `stage(round, half)` fills this rank's half; `use(round)` reads the peers'
-  /// through `staged_by`. Staging is one round ahead of use.
+  /// Runs `rounds` rounds. `stage_round(round, half)` fills this rank's half; `use(round)` reads the peers'
+  /// halves through `staged_by`. Staging is one round ahead of use.
   template <typename Stage, typename Use>
   void run(std::size_t rounds, const Stage& stage_round, const Use& use) {
     if (rounds > 0) stage([&](std::byte* half) { stage_round(0, half); });
@@ -53,8 +53,8 @@ class SharedWindows {
 
  private:
   struct Flags {
-    alignas(64) AwaitedCounter staged;  ///< rounds that the rank has staged
-    alignas(64) AwaitedCounter used;    ///< rounds that the rank has read
+    alignas(64) AwaitedCounter staged;  ///< number of rounds that the rank has staged
+    alignas(64) AwaitedCounter used;    ///< number of rounds that the rank has read
   };
 
   SharedWindows(std::unique_ptr<SharedMemory> memory, Watch& watch, std::size_t rank, std::size_t size,

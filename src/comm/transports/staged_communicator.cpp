@@ -10,19 +10,19 @@
 namespace lockstep {
 namespace {
 
-/// Device, and host memory that its plans use one after the other.
+/// A device, with host and device memory that all plans use, one after the other.
 struct Staging {
   Device& device;
   ScratchMemory host_memory, device_memory;
-  std::exception_ptr failure = nullptr;  ///< error of an allocation
+  std::exception_ptr failure = nullptr;  ///< error of the last allocation that failed; null: none
 
   explicit Staging(Device& of)
       : device(of),
         host_memory([&of](std::size_t bytes) { return of.allocate_host(bytes); }),
         device_memory([&of](std::size_t bytes) { return of.allocate(bytes); }) {}
 
-  /// Memory for a plan; null if there is not enough. Ranks make a plan together, so none may stop there: the
-  /// error is thrown when the plan is recorded.
+  /// Allocates memory for a plan; null if there is not enough. Making a plan is collective, so a rank must
+  /// not throw there: check() throws the error when the plan is recorded.
   std::byte* allocate(ScratchMemory& memory, std::size_t bytes) {
     try {
       return memory.at_least(bytes);
@@ -31,7 +31,7 @@ struct Staging {
       return nullptr;
     }
   }
-  /// Throws the error of an allocation.
+  /// Throws the error of an allocation that failed earlier.
   void check() const {
     if (failure != nullptr) std::rethrow_exception(failure);
   }
@@ -69,7 +69,7 @@ class StagedSums final : public RoutedSums {
  private:
   void record_round(Stream& stream, std::size_t /*round*/) override {
     staging_.check();
-    for (std::size_t i = 0; i < staged_.size(); ++i) {  // all but the own slice
+    for (std::size_t i = 0; i < staged_.size(); ++i) {  // copies everything but this rank's slice
       staging_.copy(stream, staged_[i], layout_.own[i], first_ * sizeof(float));
       staging_.copy(stream, staged_[i] + last_, layout_.own[i] + last_,
                     (layout_.slices.back() - last_) * sizeof(float));
@@ -90,11 +90,11 @@ class StagedSums final : public RoutedSums {
   }
 
   Staging& staging_;
-  std::size_t first_, last_;    ///< the own slice
-  std::size_t own_begin_;       ///< number of this rank's first partial sum, over all ranks
-  std::size_t arrival_bytes_;   ///< size of the peers' partial sums of the own slice
+  std::size_t first_, last_;    ///< bounds of this rank's slice
+  std::size_t own_begin_;       ///< index of this rank's first partial sum among those of all ranks
+  std::size_t arrival_bytes_;   ///< size of the peers' partial sums of this rank's slice
   std::vector<float*> staged_;  ///< this rank's partial sums on the host
-  float *arriving_ = nullptr, *arrived_ = nullptr;  ///< the peers', on the host and on the device
+  float *arriving_ = nullptr, *arrived_ = nullptr;  ///< the peers' partial sums on the host, on the device
   std::unique_ptr<SumExchange> host_;
 };
 
@@ -104,7 +104,7 @@ class StagedCommunicator final : public CommunicatorOfHost {
 
   std::string name() const override { return host_.name() + " through host memory"; }
 
-  // Peers may have shared arenas: this rank takes part in the collective call with none.
+  // Peers may want shared arenas, so this rank joins the collective call, but asks for none.
   std::vector<Buffer> shared_arenas(std::size_t /*count*/, std::size_t elements) override {
     host_.shared_arenas(0, elements);
     return {};

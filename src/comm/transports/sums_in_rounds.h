@@ -10,16 +10,17 @@
 
 namespace lockstep {
 
-/// Bounds of the length of a chunk.
+/// Limits on the length of a chunk.
 struct ChunkLimits {
-  std::size_t staging;            ///< target for the elements of all inputs of a round
-  std::size_t smallest, largest;  ///< elements of a chunk
+  std::size_t staging;            ///< target for the total number of elements of a round's inputs
+  std::size_t smallest, largest;  ///< bounds of the number of elements of a chunk
 
-  /// Elements of a chunk that has `inputs` inputs; a multiple of 16.
+  /// Number of elements of a chunk that has `inputs` inputs; a multiple of 16.
   std::size_t chunk(std::size_t inputs) const;
 };
 
-/// A SumExchange in rounds, each of which brings one chunk of every slice. All ranks take part in all rounds.
+/// A SumExchange in rounds. Each round gives every owner the inputs of one chunk of its slice. All ranks take
+/// part in all rounds.
 class SumsInRounds : public SumExchange {
  public:
   std::optional<SumChunk> next(Stream& stream) final;
@@ -30,13 +31,13 @@ class SumsInRounds : public SumExchange {
 
   /// Records the transfer of the chunks of `round`.
   virtual void record_round(Stream& stream, std::size_t round) = 0;
-  /// Records the work after the use of the last round's chunks.
+  /// Records work that follows the use of the last round's chunks.
   virtual void end(Stream& /*stream*/) {}
 
   std::size_t rounds() const { return inputs_.size(); }
   std::size_t chunk() const { return chunk_; }
-  /// First element of the chunk of `owner`'s slice in `round`, and its length; 0 after the slice's last
-  /// chunk.
+  /// First element and length of the chunk of `owner`'s slice in `round`; the length is 0 after the slice's
+  /// last chunk.
   std::size_t begin(std::size_t owner, std::size_t round) const;
   std::size_t length(std::size_t owner, std::size_t round) const;
   /// Addresses of the inputs of this rank's chunk, to be filled in by the derived class.
@@ -66,27 +67,27 @@ class SumsInPlace final : public SumsInRounds {
 
 /// Ranks that a rank exchanges slices with.
 struct Routes {
-  std::vector<std::size_t> sources;  ///< ranks with partial sums of this rank's slice, itself among them
+  std::vector<std::size_t> sources;  ///< ranks with partial sums of this rank's slice, including this rank
   std::vector<std::size_t> owners;   ///< other ranks whose slices this rank has partial sums of
 };
 
-/// Routes of a rank with partial sums of all slices. The first owner is the rank after this one, so that not
-/// all ranks send to the same one at once.
+/// Routes of a rank that has partial sums of all slices. The first owner is the next rank, so that the ranks
+/// do not all send to the same one at once.
 Routes routes_to_all(std::size_t rank, std::size_t size);
 
-/// `elements` rounded up to a multiple of 64, so that floats that follow them begin at a cache line.
+/// `elements` rounded up to a multiple of 64, so that floats stored after them begin at a cache line.
 constexpr std::size_t whole_lines(std::size_t elements) { return (elements + 63) / 64 * 64; }
 
-/// Sums of arenas whose parts are copied between ranks. Inputs are in the order of `routes.sources`, of which
-/// each brings as many as layout.counts says.
+/// Sums of arenas whose parts are copied between ranks. Inputs are in the order of `routes.sources`;
+/// layout.counts has the number from each.
 class RoutedSums : public SumsInRounds {
  protected:
   RoutedSums(std::size_t rank, SumLayout layout, Routes routes, std::size_t chunk);
 
   /// Number of inputs that come from other ranks.
   std::size_t arrivals() const { return layout_.inputs() - layout_.own.size(); }
-  /// Distance of arrivals in memory, in elements: the length of the longest chunk of this rank's slice,
-  /// rounded up.
+  /// Distance in memory from one arrival to the next, in elements: the length of the longest chunk of this
+  /// rank's slice, rounded up.
   std::size_t arrival_stride() const;
   /// Places the arrivals of `round` at `memory`; this rank's inputs stay in place.
   void place_inputs(std::size_t round, float* memory);

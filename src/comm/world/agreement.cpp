@@ -9,8 +9,8 @@
 namespace lockstep {
 namespace {
 
-/// Outcome of a rank as one number; the smallest decides. A rank's own error comes before errors that repeat
-/// another rank's, then the lower rank.
+/// Encodes the outcome of a rank as one number; the smallest number decides. A rank's own error precedes
+/// errors that repeat another rank's; among equals, the lower rank precedes.
 std::int64_t encode(bool repeated, int rank, int status) {
   return (std::int64_t{repeated} << 40) | (std::int64_t{rank} << 8) | status;
 }

@@ -10,19 +10,19 @@
 
 namespace lockstep {
 
-/// Error that every rank knows of (World::agree): all ranks are unwinding, and none has to be stopped.
+/// Error that every rank knows of (World::agree): all ranks are unwinding, so no rank needs to be stopped.
 class AgreedError : public Error {
  public:
   using Error::Error;
 };
 
-/// Error that the other ranks throw if a rank has failed; that rank prints the reason.
+/// Error that a rank throws because another rank has failed; the failed rank prints the reason.
 class PeerFailure : public AgreedError {
  public:
   using AgreedError::AgreedError;
 };
 
-/// Outcome, on this rank, of work that all ranks do, to be compared with the others'.
+/// This rank's outcome of work that all ranks do, to be compared with the other ranks' outcomes.
 class Outcome {
  public:
   /// Calls `work` and keeps its exception.
@@ -30,8 +30,8 @@ class Outcome {
   /// The outcome as a number. The smallest one of all ranks decides for all: a failure is smaller than none.
   std::int64_t code() const { return code_; }
   /// Returns if no rank failed; otherwise throws as World::agree does. `smallest`: the smallest code of all
-  /// ranks. `ranks`: their number; a rank alone throws an Error that is no AgreedError, as this world may be
-  /// World::alone(), and the ranks of the whole world do not know of it.
+  /// ranks. `ranks`: number of ranks; a single rank throws an Error that is no AgreedError: its world may be
+  /// World::alone(), and then the other ranks of the whole world do not know of the error.
   void settle(std::int64_t smallest, int ranks) const;
 
  private:

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-/// Rank 0's lines on every rank. Collective.
+/// Returns rank 0's lines on every rank. Collective.
 std::vector<Line> broadcast(const World& world, const std::vector<Line>& own) {
   std::vector<std::string> texts;  // names and values in turn
   for (const auto& [name, value] : own) texts.insert(texts.end(), {name, value});
@@ -24,14 +24,14 @@ std::vector<Line> broadcast(const World& world, const std::vector<Line>& own) {
   return lines;
 }
 
-/// The value of the line called `name`; "nothing" if there is no such line.
+/// Value of the line called `name`; "nothing" if no line has that name.
 std::string value_of(const std::vector<Line>& lines, const std::string& name) {
   const auto found = std::ranges::find(lines, name, &Line::name);
   return found == lines.end() ? "nothing" : found->value;
 }
 
-/// Name of the first line that both have with different values, else of a line that only one of them has;
-/// empty: all are equal.
+/// Name of the first line that has different values in `mine` and `theirs`, else of a line that only one of
+/// them has; empty if all lines are equal.
 std::string first_difference(const std::vector<Line>& mine, const std::vector<Line>& theirs) {
   std::string single;
   for (const auto& [lines, others] : {std::pair(&mine, &theirs), std::pair(&theirs, &mine)}) {

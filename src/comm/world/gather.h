@@ -15,8 +15,8 @@
 
 namespace lockstep {
 
-/// Values of all ranks, in rank order; for small types without pointers. Every rank passes as many.
-/// Collective.
+/// Returns the values of all ranks, in rank order; for small types without pointers. Every rank must pass the
+/// same number of values. Collective.
 template <std::ranges::contiguous_range Values>
 auto gather(const World& world, const Values& own) {
   const std::vector<std::byte> bytes = world.all_gather(std::as_bytes(std::span(own)));
@@ -25,12 +25,12 @@ auto gather(const World& world, const Values& own) {
   return all;
 }
 
-/// The text of rank `from` on every rank. Collective.
+/// Returns the text of rank `from` on every rank. Collective.
 inline std::string broadcast(const World& world, const std::string& own, int from = 0) {
   return std::string(as_text(world.broadcast(std::as_bytes(std::span(own)), from)));
 }
 
-/// Texts as one: each ends with a zero byte, which none of them contains.
+/// Joins texts into one, with a zero byte after each. No text may contain a zero byte.
 inline std::string pack(const std::vector<std::string>& texts) {
   std::string packed;
   for (const std::string& text : texts) packed.append(text) += '\0';
@@ -43,7 +43,7 @@ inline std::vector<std::string> unpack(std::string_view packed) {
   return texts;
 }
 
-/// Rank 0's texts on every rank. Collective.
+/// Returns rank 0's texts on every rank. Collective.
 inline std::vector<std::string> broadcast(const World& world, const std::vector<std::string>& own) {
   return unpack(broadcast(world, pack(own)));
 }

@@ -18,7 +18,7 @@ bool has_value(const Lookup& lookup, const char* name, const char* wanted) {
   return value != nullptr && std::strcmp(value, wanted) == 0;
 }
 
-/// Options of mpirun (Open MPI 4) without which the same ranks may not start again.
+/// Options of mpirun (Open MPI 4) that may be needed to start the same ranks again.
 std::string placement_options(const Lookup& lookup) {
   std::string options;
   if (has_value(lookup, "OMPI_MCA_rmaps_base_oversubscribe", "1")) options += " --oversubscribe";
@@ -72,11 +72,11 @@ Launch read_launch(const Lookup& lookup) {
 void set_start_options(const Launch& launch) {
   constexpr int keep = 0;
   setenv("HWLOC_HIDE_ERRORS", "2", keep);
-  // mpirun of Open MPI 4.1 passes its own folder on as the other parameter too; ranks refuse to have both.
+  // mpirun of Open MPI 4.1 also passes its folder on as orte_local_tmpdir_base; ranks refuse to have both.
   if (std::getenv("OMPI_MCA_orte_tmpdir_base") != nullptr) unsetenv("OMPI_MCA_orte_local_tmpdir_base");
   if (launch.one_host) {
     setenv("OMPI_MCA_pml", "ob1", keep);
-    // Open MPI 5 would ask the routing table, by which some hosts cannot reach themselves, and say so.
+    // Open MPI 5 would read the routing table, and print errors on hosts that cannot reach themselves by it.
     setenv("OMPI_MCA_reachable", "weighted", keep);
   }
   if (!launch.known) {

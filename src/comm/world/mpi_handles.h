@@ -10,21 +10,21 @@
 
 namespace lockstep {
 
-/// Throws Error(category) that names `call` and MPI's reason unless `code` is MPI_SUCCESS.
+/// Throws an Error that names `call` and MPI's reason unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call, Category category = Category::peer);
 
-/// Name and version of the MPI library. Also before MPI starts.
+/// Name and version of the MPI library. May be called before MPI starts.
 std::string mpi_library();
 
 /// Whether MPI has been started in this process, even if it has ended since.
 bool mpi_was_started();
 
-/// Completes `requests`. Yields the core meanwhile.
+/// Waits until `requests` are complete. Waiting yields the core.
 void complete(std::span<MPI_Request> requests);
 inline void complete(MPI_Request& request) { complete(std::span(&request, 1)); }
 
-/// MPI_Init_thread to MPI_Finalize. Finalize is collective: skipped while an exception unwinds, when the
-/// other ranks may never come.
+/// Calls MPI_Init_thread and MPI_Finalize. MPI_Finalize is collective, so it is skipped while an exception
+/// unwinds: the other ranks may never call it.
 class MpiSession {
  public:
   MpiSession(int* argc, char*** argv);
@@ -46,9 +46,9 @@ class MpiGroup {
   ~MpiGroup();
 
   static MpiGroup duplicate(MPI_Comm of);
-  /// Ranks with equal `color`, ordered by `key`, then by their rank in `of`.
+  /// Group of the ranks with the same `color`, ordered by `key`, then by their rank in `of`.
   static MpiGroup split(MPI_Comm of, int color, int key);
-  /// Ranks that can share memory, in the order of `of`.
+  /// Group of the ranks that can share memory with this one, in the order of `of`.
   static MpiGroup split_by_host(MPI_Comm of);
 
   MPI_Comm get() const { return handle_; }

@@ -19,16 +19,17 @@
 namespace lockstep {
 namespace {
 
-/// Throws an error that every rank knows of. One rank of each host prints it.
+/// Throws an error that every rank knows of. One rank of each host prints it, or every rank if local ranks
+/// are unknown.
 [[noreturn]] void refuse_to_start(const Launch& launch, const std::string& reason) {
   if (launch.local_rank > 0) throw PeerFailure(Category::usage, reason);
   throw AgreedError(Category::usage, reason);
 }
 
 Launch prepare_launch() {
-  open_standard_streams();  // a pipe of MPI would get the number of a closed one
+  open_standard_streams();  // else a pipe of MPI would get the number of a closed standard stream
   Launch launch = read_launch();
-  if (mpi_was_started()) {  // which MPI itself answers by ending the process
+  if (mpi_was_started()) {  // MPI_Init would end the process
     refuse_to_start(launch, "MPI was started before: a process has one World, which starts and ends it");
   }
   set_start_options(launch);
@@ -39,16 +40,16 @@ Launch prepare_launch() {
   return launch;
 }
 
-/// Refuses to start Open MPI if it cannot reach the process that started it: it would end this process with 8
-/// lines of advice.
+/// Refuses to start Open MPI if it cannot reach the process that started this one: Open MPI would end this
+/// process with 8 lines of advice.
 void check_reachable(const Launch& launch) {
   const std::string reason = why_unreachable(::getenv);
   if (!reason.empty()) refuse_to_start(launch, reason);
 }
 
-/// Refuses to run if MPI connected fewer processes than the launcher started: each would do the work of
-/// several, as rank 0 of 1. One of them prints the error. A process without a launcher may have inherited
-/// a launcher's variables: it prints the error, whatever rank they name.
+/// Refuses to run if MPI connected fewer processes than the launcher started: several of them would do the
+/// same work, each as rank 0 of 1. Only the launcher's rank 0 prints the error. A process without a launcher
+/// may have inherited a launcher's variables; it prints the error, whatever rank they name.
 void check_connected(const Launch& launch, int connected) {
   if (connected >= launch.processes) return;
   if (launch.rank != 0 && is_below_launcher()) throw PeerFailure(Category::usage, "not connected");
@@ -59,14 +60,14 @@ void check_connected(const Launch& launch, int connected) {
                                    "unset " + launch.variable);
 }
 
-/// Refuses to start Open MPI in a step of Slurm without PMIx: it would end every process, with 40 lines of
-/// advice on building it. Other libraries may find each other by srun's own PMI, and so may an Open MPI that
-/// was built with it: OMPI_MCA_pmix=s2 allows it.
+/// Refuses to start Open MPI in a Slurm step without PMIx: Open MPI would end every process, with 40 lines of
+/// advice on how to build it. Other MPI libraries may connect through srun's own PMI, and so may an Open MPI
+/// that was built with it: OMPI_MCA_pmix=s2 allows that.
 void check_managed(const Launch& launch) {
   if (!launch.managed && mpi_library().starts_with("Open MPI")) check_connected(launch, 1);
 }
 
-/// Makes Open MPI keep its segments of shared memory in a folder of the job that lockstep-run names.
+/// Makes Open MPI keep its shared memory segments in a folder of the job that lockstep-run names.
 void use_segment_folder(const Launch& launch, std::optional<SegmentFolder>& folder) {
   constexpr int keep = 0;
   const char* const job = std::getenv(job_variable);
@@ -121,7 +122,7 @@ RanksByHost number_by_host(MPI_Comm all, const MpiGroup& host) {
 }
 
 World::Runtime::Runtime(int* argc, char*** argv) : launch(prepare_launch()), host_name(name_for_messages()) {
-  use_segment_folder(launch, segments);  // before the watch: it sets variables, which a thread may read
+  use_segment_folder(launch, segments);  // before the watch, whose thread may read variables that this sets
   watch = std::make_unique<Watch>(started_ranks(launch, host_name));
   check_managed(launch);
   check_reachable(launch);

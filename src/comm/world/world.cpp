@@ -24,7 +24,7 @@ void print_error(const std::string& text) {
   print_message("lockstep: error: " + text);
 }
 
-/// Prints an error of this rank for people, and reports it to lockstep-run. After the first step, it ends
+/// Prints an error of this rank, and reports it to lockstep-run. After the first step, the printed error ends
 /// with the command that continues the run, unless a restart would change nothing.
 void report_error(const World& world, const Error& error) {
   const std::string text =
@@ -54,12 +54,12 @@ int end_unagreed(const World& world, const Error& error) {
 }
 
 void check_small(std::uint64_t bytes) {
-  if (bytes <= std::numeric_limits<int>::max()) return;  // which MPI's counts are
+  if (bytes <= std::numeric_limits<int>::max()) return;  // MPI's counts are ints
   throw Error(Category::resource, fmt::format("ranks cannot exchange {} MB at once", bytes >> 20));
 }
 
-/// Starts a collective by `start(arguments..., request)`, a function of MPI called `name`, and waits for its
-/// end.
+/// Starts a collective with `start(arguments..., request)`, the MPI function called `name`, and waits until
+/// it completes.
 template <class Start, class... Arguments>
 void run_collective(const char* name, const Start& start, Arguments... arguments) {
   MPI_Request request = MPI_REQUEST_NULL;
@@ -134,7 +134,7 @@ std::vector<std::byte> World::broadcast(std::span<const std::byte> own, int from
 }
 
 void World::sum(std::span<std::uint64_t> values) const {
-  constexpr std::size_t most_at_once = std::size_t{1} << 20;  // MPI may copy them
+  constexpr std::size_t most_at_once = std::size_t{1} << 20;  // a limit, because MPI may copy the values
   const InCollective in(*runtime_->watch, Collective::sum, Group::world, values.size_bytes());
   while (!values.empty()) {
     const auto piece = values.first(std::min(most_at_once, values.size()));

@@ -25,11 +25,11 @@ AtomicFile::AtomicFile(const std::filesystem::path& file) : file_(file) {
   }
 }
 
-/// Creates and locks the temporary file. Returns false with EEXIST if another process takes it for a leftover
-/// before it is locked, with another errno after a failure.
+/// Creates and locks the temporary file. On failure returns false with errno, which is EEXIST if another
+/// process removes the file as a leftover before it is locked.
 bool AtomicFile::create(const std::filesystem::path& name) {
   temporary_ = name;
-  // O_EXCL refuses existing names, symbolic links among them.
+  // O_EXCL refuses existing names, including symbolic links.
   descriptor_ = FileDescriptor::open(name, O_RDWR | O_CREAT | O_EXCL);
   if (descriptor_.get() < 0) return false;
   FileStatus status;
@@ -68,7 +68,7 @@ void AtomicFile::sync() {
 void AtomicFile::replace() {
   if (files().rename(temporary_, file_) != 0) fail_file(file_, "replace the old one");
   committed_ = true;
-  descriptor_ = {};  // not before: closing it ends its lock
+  descriptor_ = {};  // closed only now, because closing releases the lock
   sync_folder(folder_of(file_));
 }
 

@@ -12,13 +12,13 @@
 
 namespace lockstep {
 
-/// Replaces a file as a whole: readers see the complete old or new file, also after a crash of the machine.
-/// The new file is written in the same folder as FILE.XXXXXXXX.tmp, with a random name. Of two writers of one
-/// file, the last to commit wins. Symbolic links are replaced, not followed. Errors are Error(resource) with
-/// the path and the system's reason.
+/// Replaces a file atomically: readers see either the complete old or the complete new file, even after a
+/// crash of the machine. The new file is written in the same folder as FILE.XXXXXXXX.tmp, with a random name.
+/// If two writers replace the same file, the last to commit wins. Symbolic links are replaced, not followed.
+/// Errors are Error(resource) with the path and the system's reason.
 ///
-/// The temporary file is locked while its writer lives, so that the next writer of `file` can find and
-/// remove what killed writers left. On a file system without locks, such files stay.
+/// The temporary file is locked while its writer lives, so that the next writer of `file` can find and remove
+/// the files that killed writers left. On a file system without locks, these files stay.
 class AtomicFile {
  public:
   /// Refuses an empty name, and an existing `file` that is not a regular one, such as a folder or a device.
@@ -33,8 +33,8 @@ class AtomicFile {
   /// Syncs the new file to the disk, replaces the old file, and syncs the folder. After an error the old file
   /// is unchanged, unless only syncing the folder failed.
   void commit();
-  /// Likewise, but reads the new file back from the disk and compares it with the written bytes before it
-  /// replaces the old file.
+  /// Same as commit, but before replacing the old file reads the new one back from the disk and compares it
+  /// with the written bytes.
   void verify_and_commit();
 
   /// Number and XXH3 digest of the bytes written so far.
@@ -55,11 +55,11 @@ class AtomicFile {
   bool committed_ = false;
 };
 
-/// Replaces `file` by one that contains `text`; see AtomicFile.
+/// Atomically replaces the contents of `file` with `text`; see AtomicFile.
 void write_text_file(const std::filesystem::path& file, std::string_view text);
 
-/// Removes the temporary files that killed writers of files in `folder` left. `owns`: whether a file of this
-/// name is the caller's. Does not throw: what cannot be removed stays.
+/// Removes temporary files that killed writers left in `folder`. `owns`: whether the caller owns the file
+/// with this name, which lacks the temporary ending. Does not throw: files that cannot be removed stay.
 void remove_leftovers(const std::filesystem::path& folder,
                       const std::function<bool(std::string_view name)>& owns);
 

@@ -35,7 +35,8 @@ constexpr Signature signatures[] = {
     {"\x80\x05"sv, "a Python pickle"},
 };
 
-/// Whether no byte is a control character, or one that UTF-8 does not have.
+/// Whether `text` contains neither control characters, except tabs and line ends, nor bytes that UTF-8 never
+/// uses.
 bool is_text(std::string_view text) {
   return std::ranges::all_of(text, [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -61,7 +62,7 @@ ImageFormat image_format(std::span<const std::byte> file) {
   const std::string_view bytes = as_text(file);
   if (bytes.starts_with("\xff\xd8\xff")) return ImageFormat::jpeg;
   if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return ImageFormat::png;
-  // The size lies between the words.
+  // A size field separates the two words.
   const bool is_webp = bytes.size() >= 12 && bytes.starts_with("RIFF") && bytes.substr(8, 4) == "WEBP";
   return is_webp ? ImageFormat::webp : ImageFormat::none;
 }

@@ -15,11 +15,11 @@ namespace {
   fail_file(path, action, category_of_failure(errno));
 }
 
-/// Number of files, sockets and the like that this process, which may have `limit`, has open; 0: unknown.
+/// Number of open file descriptors of this process, which may open at most `limit`; 0: unknown.
 std::size_t open_files(std::size_t limit) {
   std::vector<std::string> names;
   if (system_files().list("/proc/self/fd", names) != 0) return errno == EMFILE ? limit : 0;
-  return names.empty() ? 0 : names.size() - 1;  // without that of the folder itself
+  return names.empty() ? 0 : names.size() - 1;  // minus the descriptor that lists this folder
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   if (files().stat(path, status) != 0) fail_reading(path, "open");
   if (status.kind != FileKind::file) refuse_file(path, "not a regular file");
   descriptor_ = FileDescriptor::open(path, O_RDONLY);
-  // Another file may have taken its place.
+  // The file may have been replaced since the first check.
   if (descriptor_.get() < 0 || files().fstat(descriptor_.get(), status) != 0) fail_reading(path, "open");
   size_ = status.size;
 }
@@ -84,7 +84,7 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> destination) con
 }
 
 void reserve_open_files(std::size_t more, const std::string& user) {
-  constexpr std::size_t spare = 32;  // for files that are open for a moment: images, tables, listed folders
+  constexpr std::size_t spare = 32;  // for files that are open only briefly: images, tables, listed folders
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   const std::size_t open = open_files(limit.rlim_cur);

@@ -23,17 +23,18 @@ auto uninterrupted(const Call& call) {
   return result;
 }
 
-/// Owner of a file descriptor; negative: none. The destructor keeps errno.
+/// Owner of a file descriptor; negative: none. The destructor preserves errno.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
-  /// Takes over a descriptor of the operating system: a socket, memory, a file of the kernel.
+  /// Takes ownership of a descriptor that files() did not open: a socket, memory, a kernel file.
   explicit FileDescriptor(int value) : value_(value) {}
-  /// Opens a file through files(), which also closes it. None with errno if that fails.
+  /// Opens a file through files(), which also closes it. On failure, the result owns no descriptor and errno
+  /// is set.
   static FileDescriptor open(const std::filesystem::path& path, int flags) {
     return opened(&FileSystem::open, path, flags);
   }
-  /// Same, but only those whom the umask lets write a new file may read it.
+  /// Same, but a new file is readable only by users whom the umask allows to write it.
   static FileDescriptor open_private(const std::filesystem::path& path, int flags) {
     return opened(&FileSystem::open_private, path, flags);
   }
@@ -66,14 +67,14 @@ class FileDescriptor {
   FileSystem* origin_ = &system_files();
 };
 
-/// Writes all `bytes`, or returns false with errno after writing a part of them.
+/// Writes all `bytes`. On failure returns false with errno, after writing some of them.
 bool write_fully(const FileDescriptor& file, std::span<const std::byte> bytes);
 
 /// Category of a failure to open or read a file with errno `reason`: data if the file is at fault, resource
 /// if the machine is (no descriptors, no memory, a failing disk).
 Category category_of_failure(int reason);
 
-/// A call of the file system that failed.
+/// Error of a failed file system call.
 class FileError : public Error {
  public:
   /// `reason`: errno of the call.
@@ -89,7 +90,7 @@ class FileError : public Error {
   int reason_;
 };
 
-/// Throws FileError with "PATH: cannot ACTION: REASON", the reason being that of errno.
+/// Throws FileError with "PATH: cannot ACTION: REASON", where REASON describes errno.
 [[noreturn]] void fail_file(const std::filesystem::path& path, const std::string& action,
                             Category category = Category::resource);
 
@@ -97,8 +98,8 @@ class FileError : public Error {
 [[noreturn]] void refuse_file(const std::filesystem::path& path, const std::string& reason,
                               Category category = Category::data);
 
-/// A regular file, open for reading. Errors have path, failed action and the system's reason, and the
-/// category of category_of_failure. `read` is safe from any thread.
+/// A regular file, open for reading. Errors contain the path, the failed action and the system's reason;
+/// their category is that of category_of_failure. `read` is safe from any thread.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);
@@ -115,8 +116,8 @@ class InputFile {
 };
 
 /// Ensures that this process can open `more` additional files, sockets and other descriptors: raises its soft
-/// limit if needed, to a few more if the hard limit allows. Throws Error(resource) with the numbers if the
-/// hard limit is too low. `user` names in the message who needs them.
+/// limit if needed, with a few to spare if the hard limit allows. Throws Error(resource) with the numbers if
+/// the hard limit is too low. `user`: what needs the descriptors, for the message.
 void reserve_open_files(std::size_t more, const std::string& user);
 
 /// All bytes of the file at `path`. Throws as InputFile does.
@@ -128,7 +129,7 @@ std::string read_text(const std::filesystem::path& path, std::size_t max_bytes);
 /// Removes a file or symbolic link, if it exists. Throws Error(resource) with path and reason.
 void remove_file(const std::filesystem::path& path);
 
-/// Cuts a file to no bytes. Errors as those of remove_file.
+/// Truncates a file to zero bytes, if it exists. Throws as remove_file does.
 void empty_file(const std::filesystem::path& path);
 
 }  // namespace lockstep

@@ -49,7 +49,8 @@ class SystemFiles : public FileSystem {
     if (descriptor < 0 || ::fstat(descriptor, &found) != 0) return descriptor;
     const mode_t mode = found.st_mode & 0777;
     const mode_t readable = mode | ((mode & 0022) << 1);
-    if (readable != mode) ::fchmod(descriptor, readable);  // fails for a file of another user, which stays
+    if (readable != mode)
+      ::fchmod(descriptor, readable);  // fails for another user's file, whose mode then stays
     return descriptor;
   }
   int close(int descriptor) override { return ::close(descriptor); }

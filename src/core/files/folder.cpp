@@ -16,7 +16,8 @@ namespace {
 
 using Path = std::filesystem::path;
 
-/// Appends the files below `root`/`inner`. `outer`: folders that contain it.
+/// Appends the files below `root`/`inner`. `outer`: folders that contain `inner`, to which links are not
+/// followed.
 void add_tree(const Path& root, const Path& inner, std::vector<FileStatus>& outer, std::vector<Path>& paths) {
   const Path folder = inner.empty() ? root : root / inner;
   FileStatus status;
@@ -34,7 +35,7 @@ void add_tree(const Path& root, const Path& inner, std::vector<FileStatus>& oute
   outer.pop_back();
 }
 
-/// Path without a separator at its end, which would count as an empty last name.
+/// `path` without a trailing separator, which std::filesystem would treat as an empty file name.
 Path without_final_separator(const Path& path) {
   return path.has_filename() || !path.has_relative_path() ? path : path.parent_path();
 }
@@ -71,12 +72,12 @@ void make_folder(const Path& folder) {
   if (errno != ENOENT) fail_file(path, "create the folder");
   const Path parent = folder_of(path);
   if (parent != path) make_folder(parent);
-  // Another process may make it at the same time.
+  // Another process may create the folder at the same time.
   if (files().mkdir(path) != 0 && errno != EEXIST) fail_file(path, "create the folder");
   try {
     sync_folder(parent);
   } catch (const Error&) {
-    files().rmdir(path);  // otherwise the next attempt would find it and not sync
+    files().rmdir(path);  // otherwise the next attempt would find the folder and not sync
     throw;
   }
 }
@@ -112,7 +113,7 @@ void rename_folder(const Path& from, const Path& to) {
 
 void remove_folder(const Path& folder) {
   if (files().unlink(folder) == 0 || errno == ENOENT) return;
-  if (errno != EISDIR && errno != EPERM) fail_file(folder, "remove");  // EPERM: POSIX's word for a folder
+  if (errno != EISDIR && errno != EPERM) fail_file(folder, "remove");  // POSIX specifies EPERM for a folder
   const int reason = errno;
   FileStatus status;
   if (files().stat(folder, status) != 0) fail_file(folder, "remove");

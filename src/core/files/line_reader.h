@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// Reads a file line by line, up to the length that it had when it was opened. Throws as InputFile does.
+/// Reads a file line by line, up to the size that it had when it was opened. Throws as InputFile does.
 class LineReader {
  public:
   /// Refuses lines of more than `max_bytes` bytes with Error(data), naming the line.
@@ -15,7 +15,7 @@ class LineReader {
 
   /// Sets `line` to the next complete line, without its line feed. Returns false at the end.
   bool next(std::string& line);
-  /// Number of the last line, from 1.
+  /// Number of the line last read, counting from 1.
   std::size_t number() const { return number_; }
 
  private:
@@ -23,8 +23,8 @@ class LineReader {
   InputFile input_;
   std::size_t max_bytes_;
   std::uint64_t at_ = 0;   ///< bytes read so far
-  std::string text_;       ///< the last bytes that were read
-  std::size_t begin_ = 0;  ///< of the next line in text_
+  std::string text_;       ///< bytes read last
+  std::size_t begin_ = 0;  ///< where the next line begins in text_
   std::size_t number_ = 0;
 };
 

@@ -8,11 +8,11 @@
 
 namespace lockstep {
 
-/// Appends whole lines, or to a new file records of another kind, without buffering them and without syncing
-/// the file to the disk. Errors are Error(resource) with the path and the system's reason.
+/// Appends whole lines to a file, or records of another kind to a new file, without buffering them and
+/// without syncing the file to the disk. Errors are Error(resource) with the path and the system's reason.
 class LineWriter {
  public:
-  /// Opens or creates `file`, and cuts off an incomplete last line, which a killed process may leave.
+  /// Opens or creates `file`, and cuts off an incomplete last line, which a killed process may have left.
   explicit LineWriter(const std::filesystem::path& file);
 
   /// Appends `lines`, which end with a line feed, or records. If this throws, part of them may be in the
@@ -25,9 +25,9 @@ class LineWriter {
 
   std::filesystem::path file_;
   FileDescriptor descriptor_;
-  std::uint64_t size_ = 0;   ///< of the file, in whole lines
-  bool regular_ = false;     ///< whether it is a file that can be cut
-  bool incomplete_ = false;  ///< whether a failed call may have left a part of its lines
+  std::uint64_t size_ = 0;   ///< bytes of whole lines in the file
+  bool regular_ = false;     ///< whether the file is regular, so that it can be truncated
+  bool incomplete_ = false;  ///< whether a failed call may have left part of its lines
 };
 
 }  // namespace lockstep

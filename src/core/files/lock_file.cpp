@@ -20,13 +20,13 @@ namespace {
 constexpr std::chrono::milliseconds between_attempts(50);
 constexpr std::chrono::seconds silent_wait(5);
 
-/// Whether errno `reason` of a lock means that the file system has no locks.
+/// Whether errno `reason` of a failed lock means that the file system has no locks.
 bool is_unsupported(int reason) {
   return reason == ENOLCK || reason == ENOSYS || reason == EOPNOTSUPP || reason == EINVAL;
 }
 
-/// Whether `path` still leads to this open file. Its holder may have removed it, and another process may have
-/// created a new one.
+/// Whether `path` still leads to this open file. The lock's holder may have removed it, and another process
+/// may have created a new one.
 bool is_linked(const FileDescriptor& file, const std::filesystem::path& path) {
   FileStatus own, linked;
   if (files().fstat(file.get(), own) != 0) fail_file(path, "look at it");
@@ -91,13 +91,13 @@ void LockFile::write_holder() const {
   if (!written) fail_file(path_, "write");
 }
 
-/// If another process holds the lock, returns "FOLDER is in use by HOLDER". Else sets `file_`, which is none
-/// if the file system has no locks. After an error, it is as before.
+/// If another process holds the lock, returns "FOLDER is in use by HOLDER". Otherwise locks the file and sets
+/// `file_`, or clears it if the file system has no locks. If this throws, `file_` is unchanged.
 std::optional<std::string> LockFile::try_to_lock() {
   FileDescriptor file;
   do {
-    // Users who may read a file could lock it, and others could plant a link to make this user write to
-    // another file.
+    // The file is private because users who may read it could lock it. Links are refused because another user
+    // could plant one to make this user write to another file.
     file = FileDescriptor::open_private(path_, O_RDWR | O_CREAT | O_NOFOLLOW);
     if (file.get() < 0) fail_file(path_, errno == ELOOP ? "open: it is a symbolic link" : "open");
     if (uninterrupted([&] { return files().lock(file.get()); }) == 0) continue;

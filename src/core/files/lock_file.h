@@ -9,19 +9,20 @@
 
 namespace lockstep {
 
-/// Lock that one process at a time holds, among all hosts if the file system supports locks. It ends with the
-/// object, or with the process, however that ends. Users who may not write to the file cannot take it: they
-/// cannot read it either. So a group shares it if the umask lets the group write (002).
+/// Lock that one process at a time holds, across all hosts if the file system supports locks. The lock ends
+/// with the object, or with the process, no matter how the process ends. Users who may not write the file
+/// cannot read it either, so they cannot lock it; a group shares the lock if the umask lets the group write
+/// (002).
 class LockFile {
  public:
   /// Creates and locks the file `path`, and writes `holder` to it. While another process holds the lock,
-  /// tries again for `seconds`, as killed processes may take a moment to end, with a warning after 5 s.
-  /// Throws Error(`in_use`): "FOLDER is in use by HOLDER" when the time is over; Error(resource) if the file
-  /// is a symbolic link or cannot be written. Prints a warning and locks nothing if the file system has no
-  /// locks.
+  /// retries for `seconds`, because killed processes may take a moment to end; prints a warning after 5 s.
+  /// Throws Error(`in_use`) with "FOLDER is in use by HOLDER" when the time is over; Error(resource) if the
+  /// file is a symbolic link or cannot be written. Prints a warning and locks nothing if the file system has
+  /// no locks.
   LockFile(const std::filesystem::path& path, const std::string& holder, double seconds,
            Category in_use = Category::resource);
-  /// Removes the file, unless another process has locked it since it was removed.
+  /// Removes the file, unless renew() could not lock it again.
   ~LockFile();
   LockFile(const LockFile&) = delete;
   LockFile& operator=(const LockFile&) = delete;
@@ -37,7 +38,7 @@ class LockFile {
   std::filesystem::path path_;
   std::string holder_;
   FileDescriptor file_;
-  bool lost_ = false;  ///< whether it was removed and could not be locked again
+  bool lost_ = false;  ///< whether the file was removed and could not be locked again
 };
 
 }  // namespace lockstep

@@ -6,7 +6,7 @@
 namespace lockstep {
 
 /// Folder for temporary files, from the same environment variables that Open MPI reads. lockstep-run searches
-/// it for files that ranks left.
+/// it for files that ranks left behind.
 inline std::filesystem::path temporary_folder() {
   for (const char* variable : {"TMPDIR", "TEMP", "TMP"}) {
     const char* value = std::getenv(variable);

@@ -6,18 +6,19 @@
 
 namespace lockstep {
 
-/// Calls `create` with PATH.XXXXXXXX.tmp, a random name in the folder of `path`, and with other names while
-/// it returns false with errno EEXIST. Returns whether it succeeded; otherwise errno has the reason.
+/// Calls `create` with a random name PATH.XXXXXXXX.tmp, and retries with other names while `create` returns
+/// false with errno EEXIST. Returns whether `create` succeeded; if not, errno has the reason.
 bool with_temporary_name(const std::filesystem::path& path,
                          const std::function<bool(const std::filesystem::path&)>& create);
 
-/// PATH.XXXXXXXX and `ending`, with random hexadecimal digits. Does not look whether it exists.
+/// PATH.XXXXXXXX followed by `ending`, with random hexadecimal digits. Does not check whether the path
+/// exists.
 std::filesystem::path random_name(const std::filesystem::path& path, const char* ending);
 
-/// Whether `text` is ".XXXXXXXX", as in these names, and `ending`.
+/// Whether `text` is ".XXXXXXXX", with hexadecimal digits, followed by `ending`.
 bool is_random_ending(std::string_view text, std::string_view ending);
 
-/// NAME of a name NAME.XXXXXXXX.tmp; empty: `name` is not of this kind.
+/// NAME if `name` is NAME.XXXXXXXX.tmp, else empty.
 std::string_view without_temporary_ending(std::string_view name);
 
 }  // namespace lockstep

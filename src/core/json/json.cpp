@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t max_depth = 32;
 constexpr std::size_t max_values = std::size_t{4} << 20;
 
-/// Iterates over a text and counts its lines, since the parser reports positions with errors only.
+/// Iterates over a text and counts its lines, because the parser reports positions only with errors.
 class LineIterator {
  public:
   using iterator_category = std::forward_iterator_tag;
@@ -42,7 +42,7 @@ class LineIterator {
   int* line_ = nullptr;
 };
 
-/// Last character that the parser has read, in its spelling: control characters as <U+000A>.
+/// Last character that the parser has read, as `token` spells it: control characters as <U+000A>.
 std::string last_character(const std::string& token) {
   constexpr std::size_t control = 8;
   if (token.ends_with('>') && token.size() >= control &&
@@ -59,7 +59,8 @@ struct Place {
   std::string path{};
 };
 
-/// Whether `value` is or contains `target`. Changes `place` from that of `value` to that of `target`.
+/// Whether `value` is or contains `target`. Advances `place` from `value` to `target`, or past `value` if
+/// `target` is not in it.
 bool find_place(const JsonValue& value, const JsonValue& target, Place& place) {
   if (&value == &target) return true;
   ++place.number;
@@ -81,7 +82,7 @@ Place place_of(const JsonValue& root, const JsonValue& target) {
   return place;
 }
 
-/// Replaces texts that are not UTF-8 by lists of their bytes.
+/// Replaces strings that are not UTF-8 with lists of their bytes.
 void list_bytes(JsonValue& json) {
   if (json.is_string()) {
     json = json_of_bytes(json.get<std::string>());
@@ -139,20 +140,20 @@ class JsonDocument::Builder : public nlohmann::json_sax<nlohmann::json> {
     }
     if (read > size_) document_.fail(line_, "", "not valid JSON: the text ends too early");
     const std::string unexpected = last_character(token);
-    const bool line_ended = unexpected == "<U+000A>";  // already counted
+    const bool line_ended = unexpected == "<U+000A>";  // the line end is already counted
     document_.fail(
         line_ - (line_ended ? 1 : 0), "",
         "not valid JSON: unexpected " + (line_ended ? "end of the line" : "'" + printable(unexpected) + "'"));
   }
 
  private:
-  /// Refuses the next part of the innermost open list or object.
+  /// Refuses the next element or member of the innermost open array or object.
   [[noreturn]] void refuse(const std::string& reason) const {
     document_.fail(line_, place_of(document_.root_, *open_.back()).path, reason);
   }
 
-  /// Appends a value. The parser ends a number after reading the next character, perhaps the end of its line,
-  /// so numbers in an object get the line of their key.
+  /// Appends a value. The parser reports a number only after reading the next character, perhaps the end of
+  /// its line, so numbers in an object get the line of their key.
   bool put(JsonValue value) {
     std::vector<int>& lines = document_.lines_;
     if (lines.size() == max_values) refuse(fmt::format("the text has more than {} values", max_values));

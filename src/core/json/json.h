@@ -20,13 +20,13 @@ namespace lockstep {
 /// Value of a JSON text; an object keeps the order of its members.
 using JsonValue = nlohmann::ordered_json;
 
-/// Origin of a JSON text, for its errors.
+/// Origin of a JSON text, for error messages.
 struct JsonSource {
   std::string file;
   Category category = Category::data;
-  std::size_t first_byte =
-      0;  ///< position of a text inside a binary file, named instead of lines; 0: whole file
-  bool is_message = false;  ///< written by json_message, so that a text may be a list of bytes
+  std::size_t first_byte = 0;  ///< position of the text in a binary file, for messages that give bytes
+                               ///< instead of lines; 0: whole file
+  bool is_message = false;     ///< written by json_message, so a string may be a list of bytes
 };
 
 /// Struct whose members `visit` describes.
@@ -35,21 +35,21 @@ concept Described = std::is_class_v<T> && requires(T value) {
   visit(value, [](auto&, const Field&) {});
 };
 
-/// A JSON text, parsed strictly. Throws Error with the source's category, file, line or byte, and reason for
-/// invalid JSON, repeated keys, nesting deeper than 32 levels and more than 4 Mi values. Memory is
-/// proportional to the length of the text, which callers limit.
+/// A JSON text, parsed strictly. Throws Error with the source's category, the file, the line or byte, and the
+/// reason for invalid JSON, repeated keys, nesting deeper than 32 levels and more than 4 Mi values. Memory is
+/// proportional to the length of the text, which callers must limit.
 class JsonDocument {
  public:
   JsonDocument(std::string_view text, JsonSource source);
 
   const JsonValue& root() const { return root_; }
-  /// Throws Error: "FILE:LINE: PATH: REASON", with line and path of `value`, such as "layers[3].kernel",
-  /// which is part of this document. refuse_line leaves out the path, for a reason that names the place.
+  /// Throws Error "FILE:LINE: PATH: REASON" about `value`, which must be part of this document; PATH locates
+  /// the value, as in "layers[3].kernel". refuse_line omits PATH, for a reason that already names the place.
   [[noreturn]] void refuse(const JsonValue& value, const std::string& reason) const;
   [[noreturn]] void refuse_line(const JsonValue& value, const std::string& reason) const;
 
-  /// Functions that read `value`, which is part of this document. They refuse other types, numbers outside
-  /// the member's type, and missing or unknown keys of a described struct. Whole numbers are not negative.
+  /// Functions that read `value`, which must be part of this document. They refuse other types, numbers
+  /// outside the member's type, negative whole numbers, and missing or unknown keys of a described struct.
   void read(const JsonValue& value, std::string& text) const;
   void read(const JsonValue& value, bool& choice) const;
   void read(const JsonValue& value, double& number) const;
@@ -90,24 +90,24 @@ class JsonDocument {
 
   JsonSource source_;
   JsonValue root_;
-  std::vector<int> lines_;  ///< of the values, in the order in which they begin
+  std::vector<int> lines_;  ///< line of each value, in the order in which values begin
 };
 
-/// JSON on one line, or with `indent` columns for each level. Bytes that are not UTF-8 are replaced.
+/// JSON on one line, or indented by `indent` columns per level. Bytes that are not UTF-8 are replaced.
 inline std::string json_text(const JsonValue& json, int indent = -1) {
   return json.dump(indent, ' ', false, JsonValue::error_handler_t::replace);
 }
-/// JSON in ASCII, on one line, for another process of lockstep. Texts are written as by json_of_bytes.
+/// JSON in ASCII, on one line, for another process of lockstep. Strings are written as json_of_bytes does.
 std::string json_message(JsonValue json);
 
-/// Text, or a list of bytes if they are not UTF-8, as file names may not be.
+/// String, or a list of bytes if `bytes` is not UTF-8, as some file names are not.
 JsonValue json_of_bytes(const std::string& bytes);
-/// Object of texts. A text that is not UTF-8 (file names may hold any bytes) becomes a list of its bytes.
+/// Object of strings. A string that is not UTF-8 (file names may hold any bytes) becomes a list of its bytes.
 /// Throws Error(internal) for a repeated name.
 JsonValue json_of(const Facts& facts);
 template <class T>
 JsonValue json_of(const T& value);
-/// null: no value.
+/// null if `value` is empty.
 template <class T>
 JsonValue json_of(const std::optional<T>& value) {
   return value ? json_of(*value) : JsonValue();
@@ -118,8 +118,8 @@ JsonValue json_of(const std::vector<T>& list) {
   for (const T& item : list) array.push_back(json_of(item));
   return array;
 }
-/// Object of a described struct, name of an enumeration, number, text: a value that JsonDocument::read reads
-/// back.
+/// Object for a described struct, name for an enumeration, else `value` as a number or string.
+/// JsonDocument::read reads it back, except enumerations.
 template <class T>
 JsonValue json_of(const T& value) {
   if constexpr (Described<T>) {

@@ -23,8 +23,8 @@ void visit_members(const Names& names, Visitor& field, Members&... members) {
 
 }  // namespace lockstep
 
-/// Describes a struct whose fields have the names of its members. Lists all of them, in order, in the
-/// namespace of the struct: LOCKSTEP_MEMBERS(StepPart, name, seconds, share)
+/// Defines `visit` for a struct, with fields named after its members. Use it in the namespace of the struct
+/// and list all members in order: LOCKSTEP_MEMBERS(StepPart, name, seconds, share)
 #define LOCKSTEP_MEMBERS(Struct, ...)                      \
   template <OptionsOf<Struct> Object_, class Visitor_>     \
   void visit(Object_& object_, Visitor_&& field_) {        \

@@ -7,14 +7,14 @@
 namespace lockstep {
 namespace {
 
-/// The option called `name`; null: it is not among `texts`.
+/// The option called `name`; null if it is not in `texts`.
 const OptionText* find(const std::vector<OptionText>& texts, std::string_view name) {
   const auto found =
       std::ranges::find_if(texts, [&](const OptionText& text) { return text.field.name == name; });
   return found == texts.end() ? nullptr : &*found;
 }
 
-/// Why `requirement` does not hold, as the end of a sentence; empty: it holds.
+/// Why `requirement` does not hold, as the end of a sentence; empty if it holds.
 std::string why_not(const std::vector<OptionText>& texts, const Requirement& requirement) {
   const OptionText* const found = find(texts, requirement.option);
   if (found == nullptr) return "";

@@ -32,23 +32,23 @@ std::vector<OptionText> texts_of(const Options& options) {
   return texts;
 }
 
-/// Whether the option of `text` can affect the run: its requirements hold, and `device` is the one that it is
-/// for, or automatic. Requirements of options that are not among `texts` count as met.
+/// Whether the option of `text` can affect the run: its requirements hold, and the option `device` is "auto"
+/// or the device that this option is for. Requirements on options that are not in `texts` count as met.
 bool has_effect(const std::vector<OptionText>& texts, const OptionText& text);
 
-/// Whether the option of `text`, if it has an effect, affects the trained bits: by its scope, or with these
-/// values of other options (Field::result_with).
+/// Whether the option of `text`, if it has an effect, affects the trained bits: because of its scope, or with
+/// the current values of other options (Field::result_with).
 bool affects_result(const std::vector<OptionText>& texts, const OptionText& text);
 
-/// Throws Error(usage) for an option with a value other than its default and an unmet requirement, naming
-/// both. Requirements of options that are not among `texts` count as met.
+/// Throws Error(usage) for an option that has a non-default value and an unmet requirement, naming both.
+/// Requirements on options that are not in `texts` count as met.
 void check_needs(const std::vector<OptionText>& texts);
 
 /// Throws Error(usage), with the option as its field, for a value that is out of range or has no effect.
 template <class Options>
 void check_fields(const Options& options) {
   visit(options, [](auto value, const Field& field) {
-    try {  // a value is possible if its text can be read back
+    try {  // a value is valid if its text can be read back
       from_text(to_text(value, field), field, value);
     } catch (const Error& error) {
       throw Error(error.category(), error.what(), field.name);
@@ -65,11 +65,12 @@ struct Line {
   bool operator==(const Line&) const = default;
 };
 
-/// Values of a Line of which only whether the option is given is compared, as of a file.
+/// Values of the Line of an option that names a file: ranks compare only whether the option is given.
 inline constexpr const char* option_given = "given";
 inline constexpr const char* option_not_given = "not given";
 
-/// Lines that must be equal on all ranks: all options but local ones; of a file, only whether it is given.
+/// Lines that must be equal on all ranks: all options except local ones; for a file, only whether it is
+/// given.
 std::vector<Line> lines_to_compare(const std::vector<OptionText>& texts);
 template <class Options>
 std::vector<Line> lines_to_compare(const Options& options) {

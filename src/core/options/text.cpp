@@ -42,7 +42,8 @@ std::string describe(const Range& range) {
   return fmt::format("is out of range: {}", fmt::join(bounds, ", "));
 }
 
-/// Decimal notation, exponent allowed; NaN for a number outside the range of doubles; nullopt: not a number.
+/// Reads decimal notation, exponent allowed; NaN if the number is outside the range of doubles; nullopt if
+/// `text` is not a number.
 std::optional<double> find_number(std::string_view text) {
   double value = 0.0;
   const char* end = text.data() + text.size();
@@ -52,7 +53,7 @@ std::optional<double> find_number(std::string_view text) {
   return status == std::errc() ? value : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// Throws if `value`, written as `text`, lies outside `range`. `unit`: of the bounds, in the message.
+/// Throws if `value`, written as `text`, lies outside `range`. `unit`: follows the bounds in the message.
 void check_number(double value, const Range& range, std::string_view text, const char* unit = "") {
   const auto rounded = static_cast<float>(value);
   const bool inside = value >= range.min && value > range.above && value <= range.max && value < range.below;
@@ -82,7 +83,8 @@ bool starts_with_digit(std::string_view text) {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0;
 }
 
-/// Seconds of "1d2h": numbers with units, larger units first. `reason`: why another text is refused.
+/// Seconds in a text such as "1d2h": numbers with units, larger units first. `reason`: message for any other
+/// text.
 double parse_seconds(std::string_view text, const char* reason) {
   double seconds = 0.0;
   const auto* unit = time_units.begin();
@@ -105,7 +107,7 @@ double parse_seconds(std::string_view text, const char* reason) {
   return seconds;
 }
 
-/// The length of time `text`, in the range of `field`. `reason`: as parse_seconds.
+/// The duration in `text`, which must be in the range of `field`. `reason`: as for parse_seconds.
 Duration parse_duration(const std::string& text, const Field& field, const char* reason) {
   const double seconds = parse_seconds(text, reason);
   const std::string other = *field.zero == '\0' ? "" : fmt::format(", or {}", field.zero);
@@ -164,7 +166,7 @@ std::string value_text(const Shape& value) {
   return fmt::format("{}x{}x{}", value.channels, value.height, value.width);
 }
 std::string value_text(const Duration& value) {
-  constexpr double exact = 9007199254740992.0;  // whole numbers of seconds below 2^53
+  constexpr double exact = 9007199254740992.0;  // whole numbers of seconds below 2^53 are exact
   const double seconds = value.seconds;
   if (!(seconds >= 1.0 && seconds < exact) || std::floor(seconds) != seconds) {
     return fmt::format("{}s", seconds);
@@ -180,7 +182,7 @@ std::string value_text(const Duration& value) {
 std::string value_text(const Period& value) {
   if (value.time == Duration{}) return value_text(value.steps);
   const std::string time = value_text(value.time);
-  // The text of both cannot be read back, so check_fields refuses them.
+  // A text with both could not be read back, so check_fields refuses it.
   return value.steps == 0 ? time : fmt::format("both {} steps and {}", value.steps, time);
 }
 

@@ -11,21 +11,21 @@
 #include "lockstep/period.h"
 #include "lockstep/shape.h"
 
-/// Conversion of option values to text and back. Texts are exact: reading a text returns the written value.
-/// Functions that read throw Error(usage) with the text in quotes and the reason, without the option's name.
-/// A text is the value only, without spaces or trailing characters.
+/// Conversion of option values to text and back. The conversion is exact: reading a text returns the written
+/// value. Reading functions throw Error(usage) with the text in quotes and the reason, without the option's
+/// name. A text is the value only, without spaces or trailing characters.
 namespace lockstep {
 
-/// Reads a whole number in [min, max] of decimal digits. A long double holds every 64-bit number exactly.
+/// Reads a whole number in [min, max] in decimal digits. A long double holds every 64-bit number exactly.
 long double parse_integer(std::string_view text, long double min, long double max);
 
-/// Reads a number in decimal notation, "inf" or "nan"; NaN for a number outside the range of doubles.
+/// Reads a number in decimal notation, "inf" or "nan"; returns NaN for a number outside the range of doubles.
 double parse_number(std::string_view text);
 
-/// Position of `text` in `names`. The error lists the names and the nearest one.
+/// Position of `text` in `names`. If it is not there, the error lists the names and suggests the nearest.
 std::size_t parse_choice(std::string_view text, const Names& names);
 
-/// Bounds of a range for --help, "at least 0, below 1"; empty: no bounds beyond those of all options.
+/// Bounds of a range for --help, "at least 0, below 1"; empty for the default range.
 std::string bounds_text(const Range& range);
 
 std::string value_text(bool value);
@@ -66,15 +66,15 @@ void read_value(const std::string& text, const Field& /*field*/, E& value) {
   value = static_cast<E>(parse_choice(text, choices_of(E{})));
 }
 
-/// Types for whose value 0 a field may have a text (Field::zero).
+/// Types whose value 0 may have a special text (Field::zero).
 template <class T>
 concept HasZero =
     (std::integral<T> && !std::same_as<T, bool>) || std::same_as<T, Duration> || std::same_as<T, Period>;
 
-/// Types whose values may follow from the training samples (Field::by_data).
+/// Types whose value may be computed from the training samples (Field::by_data).
 template <class T>
 concept HasByData = std::same_as<T, int> || std::same_as<T, double> || std::same_as<T, std::vector<double>>;
-/// Text of such a value.
+/// Text of a value that is computed from the training samples.
 inline constexpr const char* by_data_text = "auto";
 
 /// Text of `value` as users write it.
@@ -117,7 +117,7 @@ void from_text(const std::string& text, const Field& field, T& value) {
   read_value(text, field, value);
 }
 
-/// Placeholder in --help for a value of type T; empty: a switch, or an option whose choices are listed.
+/// Placeholder in --help for a value of type T; empty for switches and options whose choices are listed.
 template <class T>
 std::string placeholder_of(const T& /*value*/, const Field& field) {
   if (*field.placeholder != '\0') return field.placeholder;

@@ -37,7 +37,7 @@ std::set<std::string> default_interfaces() {
   return names;
 }
 
-/// The system's figure for an interface, which it has for real ones only; 0: none.
+/// Speed that the system reports for an interface, in megabits per second; 0 if none, as for virtual ones.
 std::uint64_t speed_of_interface(const std::string& name) {
   std::int64_t speed = 0;
   std::ifstream("/sys/class/net/" + name + "/speed") >> speed;

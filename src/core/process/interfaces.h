@@ -15,7 +15,7 @@ struct Interface {
   std::string address{};  ///< "10.0.0.1"
   int prefix = 0;         ///< number of leading bits that the addresses of its network share
   bool is_loopback = false;
-  bool is_default = false;  ///< whether packets to other networks leave by it
+  bool is_default = false;  ///< whether packets to other networks leave through it
   std::uint64_t speed = 0;  ///< megabits per second; 0: unknown
 };
 LOCKSTEP_MEMBERS(Interface, name, address, prefix, is_loopback, is_default, speed)
@@ -23,13 +23,15 @@ LOCKSTEP_MEMBERS(Interface, name, address, prefix, is_loopback, is_default, spee
 /// Interfaces of this host, in the system's order. Never throws; empty if they cannot be read.
 std::vector<Interface> own_interfaces();
 
-/// Number of an address such as "10.0.0.1" in the network's byte order; 0: it is none.
+/// An address such as "10.0.0.1" as a number in network byte order; 0 if `address` is not an IPv4 address.
 std::uint32_t address_number(const std::string& address);
 
-/// Environment variable with the interfaces that Open MPI uses between hosts; the watchdog uses the same.
+/// Environment variable that lists the interfaces that Open MPI uses between hosts; the watchdog uses the
+/// same.
 inline constexpr const char* interfaces_variable = "OMPI_MCA_btl_tcp_if_include";
 
-/// Whether such a list, of names and of networks such as 10.0.0.0/8, separated by commas, has the interface.
+/// Whether `list`, the value of this variable, contains the interface: comma-separated interface names and
+/// networks such as 10.0.0.0/8.
 bool has_interface(std::string_view list, const Interface& interface);
 
 }  // namespace lockstep

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view protocol = "3:";
 
-/// Secret of this process's job; empty: it was not started by lockstep-run.
+/// Secret of this process's job; empty if lockstep-run did not start the process.
 std::string_view own_secret() {
   const char* const value = std::getenv(launcher_variable);
   const std::string_view text = value == nullptr ? "" : value;

@@ -30,7 +30,7 @@ std::string read_proc(const std::string& path) {
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
 }
 
-/// Word `number` of `text`, from 0.
+/// Word `number` of `text`, counted from 0.
 std::string_view word(std::string_view text, int number) {
   for (; number > 0; --number) {
     const std::size_t space = text.find(' ');
@@ -49,7 +49,7 @@ std::string name_of(std::int64_t process) {
   return name;
 }
 
-/// Whether this is a name of mpirun or its daemon. Debian's may end with .openmpi.
+/// Whether `name` is mpirun or its daemon. Debian's names may end with .openmpi.
 bool is_open_mpi(std::string_view name) {
   constexpr std::string_view end = ".openmpi";
   if (name.ends_with(end)) name.remove_suffix(end.size());
@@ -87,10 +87,10 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-/// Namespaces of networks have numbers of their own on each boot of a machine.
+/// Combines the boot ID and the namespace's number, because network namespaces are renumbered on each boot.
 std::uint64_t own_network() {
-  const std::uint64_t boot =
-      std::strtoull(read_proc("/proc/sys/kernel/random/boot_id").c_str(), nullptr, 16);  // 8 digits and '-'
+  const std::uint64_t boot = std::strtoull(read_proc("/proc/sys/kernel/random/boot_id").c_str(), nullptr,
+                                           16);  // 8 digits, up to the first '-'
   struct stat network {};
   if (boot == 0 || stat("/proc/self/ns/net", &network) != 0) return 0;
   return boot << 32 ^ network.st_ino;
@@ -115,8 +115,8 @@ bool is_below_launcher() {
 }
 
 std::optional<ProcessStatus> status_of(std::int64_t process) {
-  // Of this process, the file of its first thread: qemu imitates the other one, with a start that other
-  // processes do not see.
+  // For this process, reads the file of its first thread: qemu emulates the process's file, with a start time
+  // other than the one that other processes see.
   const char* file = process == getpid() ? "/proc/self/task/{}/stat" : "/proc/{}/stat";
   const std::string text = read_proc(fmt::format(fmt::runtime(file), process));
   const std::size_t name_end = text.rfind(") ");  // "pid (name) state ..."
@@ -136,7 +136,7 @@ std::vector<pid_t> children_of(std::int64_t parent) {
   if (processes == nullptr) return children;
   while (const dirent* entry = readdir(processes.get())) {
     const auto process = static_cast<pid_t>(number(entry->d_name));
-    if (process == 0) continue;  // no process
+    if (process == 0) continue;  // not a process
     const auto status = status_of(process);
     if (status && status->parent == parent) children.push_back(process);
   }
@@ -190,7 +190,7 @@ WatchedProcess::WatchedProcess(ProcessId id)
     : id_(id), visible_(id.number != 0 && id.number_space == own_process().number_space) {
   if (!visible_) return;
   descriptor_ = FileDescriptor(open_process(id.number));
-  const auto status = status_of(id.number);  // after the opening: the number may belong to another process
+  const auto status = status_of(id.number);  // after opening: the number may now belong to another process
   ended_ = !status || status->start != id.start;
 }
 
@@ -220,7 +220,7 @@ void WatchedProcess::kill() const {
 void WatchedProcess::kill_later(int seconds) const {
   if (descriptor_.get() < 0 || fork() != 0) return;
   // After fork in a process with threads, only async-signal-safe functions may be called. Closes descriptors
-  // whose end other processes wait for.
+  // on which other processes wait for end of file.
   setsid();
   for (int file = 0; file < 4096; ++file) {
     if (file != descriptor_.get()) ::close(file);

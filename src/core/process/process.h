@@ -12,69 +12,71 @@
 
 namespace lockstep {
 
-/// A process of this host, as long as it lives: its number may later belong to another one.
+/// Identity of a process of this host. Its number may be reused after it ends; `start` tells the processes
+/// apart.
 struct ProcessId {
   std::int64_t number = 0;         ///< 0: none
-  std::uint64_t start = 0;         ///< when it was started, in the kernel's clock ticks
-  std::uint64_t number_space = 0;  ///< namespace of its number; processes of another one cannot be watched
+  std::uint64_t start = 0;         ///< start time, in the kernel's clock ticks
+  std::uint64_t number_space = 0;  ///< PID namespace; processes of other namespaces cannot be watched
 
   bool operator==(const ProcessId&) const = default;
 };
 
 ProcessId own_process();
 
-/// Opens /dev/null for each standard stream of this process that is closed, as another file or pipe would get
+/// Opens /dev/null for each closed standard stream of this process, because a later file or pipe would get
 /// its number. Writing to stdout or stderr then still fails, with EBADF.
 void open_standard_streams();
 
 /// Name of this host; empty: unknown.
 std::string host_name();
 
-/// Identity of this process's network, with which processes reach each other over loopback; 0: unknown.
+/// Identity of this process's network namespace, in which processes reach each other over loopback; 0:
+/// unknown.
 std::uint64_t own_network();
 
-/// The process that has started this one, if it is Open MPI's mpirun or its daemon.
+/// The parent process, if it is Open MPI's mpirun or its daemon.
 std::optional<ProcessId> own_launcher();
 
-/// Whether a launcher (of Open MPI, MPICH, Slurm or Flux) has started this process or one of its parents.
-/// Variables of a launcher may be left over in a shell; this looks at the processes instead.
+/// Whether this process descends from a launcher (of Open MPI, MPICH, Slurm or Flux). Examines the parent
+/// processes, because a launcher's environment variables may be left over in a shell.
 bool is_below_launcher();
 
 /// Facts about a process, according to /proc.
 struct ProcessStatus {
   char state = '?';                     ///< R, S, D, T (stopped), t (traced), Z, X
-  std::int64_t parent = 0;              ///< number of the process to which it belongs
+  std::int64_t parent = 0;              ///< number of the parent process
   std::uint64_t start = 0;              ///< as in ProcessId
-  std::optional<int> wait_status = {};  ///< of a zombie, as waitpid gives it
+  std::optional<int> wait_status = {};  ///< of a zombie, as waitpid returns it
 
   bool is_stopped() const { return state == 'T' || state == 't'; }
-  /// Whether it has ended, even if its parent has not waited for it yet.
+  /// Whether the process has ended, even if its parent has not waited for it yet.
   bool has_ended() const { return state == 'Z' || state == 'X'; }
 };
-/// Nothing if there is no such process.
+/// Status of a process; nullopt if it does not exist.
 std::optional<ProcessStatus> status_of(std::int64_t process);
-/// Children of `parent`, also those that have ended and for which it has not waited.
+/// Children of `parent`, including those that have ended but that `parent` has not waited for.
 std::vector<pid_t> children_of(std::int64_t parent);
-/// Signals that wait to be delivered to a process as a whole: bit S - 1 is signal S.
+/// Signals pending for a process, not for one of its threads: bit S - 1 is signal S.
 std::uint64_t pending_signals_of(std::int64_t process);
 
-/// Exit status of a shell for a process that ended like this: its own, or 128 + signal.
+/// Exit status that a shell reports for `wait_status`: the process's own, or 128 + signal.
 int exit_status_of(int wait_status);
 
-/// An end in words: "was killed by signal 9 (Killed)", "has ended with status 1".
+/// Describes how a process ended: "was killed by signal 9 (Killed)", "has ended with status 1".
 std::string describe_end(std::optional<int> wait_status);
 
-/// Seconds for which the threads of a process have had a core, and have waited for one, so far.
+/// Seconds for which the threads of a process have used a core and waited for one so far.
 struct ProcessorTime {
   double used = 0.0;
   std::map<std::int64_t, double> delays = {};  ///< by thread
 };
 ProcessorTime processor_time_of(std::int64_t process);
-/// Seconds for which the most delayed thread has waited for a core between two such measurements.
+/// Seconds for which the most delayed thread waited for a core between the two measurements.
 double delay_between(const ProcessorTime& before, const ProcessorTime& after);
 
-/// Another process of this host. Its end is noticed by a descriptor that becomes readable (pidfd_open, Linux
-/// 5.3), or on older kernels by looking at /proc.
+/// Another process of this host. Its end is detected with a descriptor that becomes readable (pidfd_open,
+/// Linux 5.3), or on older kernels by reading /proc.
 class WatchedProcess {
  public:
   WatchedProcess() = default;
@@ -84,17 +86,17 @@ class WatchedProcess {
   /// Descriptor for poll(); negative: none.
   int descriptor() const { return descriptor_.get(); }
   bool has_ended();
-  /// Status that waitpid gives for the ended process; nothing if unknown.
+  /// Status of the ended process, as waitpid returns it; nullopt if unknown.
   std::optional<int> wait_status() const { return wait_status_; }
-  /// SIGKILL.
+  /// Sends SIGKILL.
   void kill() const;
-  /// Starts a process that kills this one after `seconds` unless it ends before, and that outlives the
-  /// caller. Does nothing if the kernel lacks pidfd_open.
+  /// Starts a process that kills the watched one after `seconds` unless it ends earlier. The new process
+  /// outlives the caller. Does nothing if the kernel lacks pidfd_open.
   void kill_later(int seconds) const;
 
  private:
   ProcessId id_;
-  bool visible_ = false;  ///< whether this process may look at it
+  bool visible_ = false;  ///< whether the watched process is in this process's PID namespace
   FileDescriptor descriptor_;
   bool ended_ = false;
   std::optional<int> wait_status_;

@@ -24,7 +24,7 @@ int first_number_in(const fs::path& file) {
   return value;
 }
 
-/// Whether a list of processors as in "0-3,8" has one that this process may use.
+/// Whether this process may use a processor in `list`, such as "0-3,8".
 bool has_usable(const std::string& list) {
   cpu_set_t usable;
   if (sched_getaffinity(0, sizeof usable, &usable) != 0) return true;

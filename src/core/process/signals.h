@@ -13,21 +13,21 @@ namespace lockstep {
 /// "SIGTERM"
 std::string signal_name(int signal);
 
-/// Time in which several SIGINT are one: a terminal and a launcher may both send the signal of one Ctrl-C,
-/// and `timeout` sends one to a process and to its group.
+/// SIGINTs within this time count as one: for one Ctrl-C, a terminal and a launcher may both send a signal,
+/// and `timeout` sends one to a process and one to its group.
 inline constexpr std::chrono::milliseconds same_interrupt{500};
 
-/// Signals that a training handles: SIGUSR2 asks for a checkpoint, and each other one stops it.
+/// Signals that a training run handles: SIGUSR2 requests a checkpoint, and each of the others stops the run.
 inline constexpr std::initializer_list<int> training_signals = {SIGTERM, SIGINT,  SIGHUP,
                                                                 SIGXCPU, SIGUSR1, SIGUSR2};
 
 sigset_t make_signal_set(std::initializer_list<int> signals);
 
-/// Whether this process ignores the signal, as one that nohup has started does SIGHUP.
+/// Whether this process ignores the signal; a process started by nohup ignores SIGHUP, for example.
 bool is_ignored(int signal);
 
-/// Blocks all signals for the calling thread, and restores the ones that were blocked before. A thread that
-/// is made meanwhile gets no signals.
+/// Blocks all signals for the calling thread; the destructor restores the previous mask. A thread that is
+/// created meanwhile receives no signals.
 class AllSignalsBlocked {
  public:
   AllSignalsBlocked();
@@ -39,13 +39,13 @@ class AllSignalsBlocked {
   sigset_t before_;
 };
 
-/// Signals that arrive at a descriptor instead of interrupting: this thread, and threads that it makes, block
-/// them. Those that this process ignores are left out, and stay ignored.
+/// Receives signals through a descriptor, without interruptions: the constructing thread, and threads that it
+/// creates later, block them. Signals that this process ignores are left out and stay ignored.
 class Signals {
  public:
   explicit Signals(std::initializer_list<int> signals);
 
-  /// Descriptor that can be read when a signal has arrived.
+  /// Descriptor that becomes readable when a signal has arrived.
   int descriptor() const { return descriptor_.get(); }
   /// Signals that have arrived since the last call.
   std::vector<int> take() const;

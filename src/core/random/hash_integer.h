@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// Number of 128 bits, added modulo 2^128.
+/// 128-bit number; additions are modulo 2^128.
 struct Wide {
   std::uint64_t low = 0;
   std::uint64_t high = 0;

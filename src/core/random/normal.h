@@ -41,8 +41,8 @@ LOCKSTEP_HD inline double tail_quantile(double probability) {
 }
 
 /// Standard normal number from 52 random bits, by inversion of the distribution function (Wichura, algorithm
-/// AS 241, PPND16, Applied Statistics 37, 1988). The same bits on every machine: IEEE additions,
-/// multiplications, divisions and square roots only, also for the logarithm.
+/// AS 241, PPND16, Applied Statistics 37, 1988). Returns the same bits on every machine: uses only IEEE
+/// additions, multiplications, divisions and square roots, even for the logarithm.
 LOCKSTEP_HD inline double normal(std::uint32_t high, std::uint32_t low) {
   constexpr std::array<double, 8> central_numerator = {
       3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3, 1.3731693765509461125e+4,

@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// Arithmetic of Permutation (lockstep/sampler.h), for kernels, too: a plain value that can be copied to
-/// devices.
+/// Arithmetic of Permutation (lockstep/sampler.h) as a plain value, which can be copied to devices and used
+/// in kernels.
 struct KeyedPermutation {
   static constexpr std::size_t rounds = 8;
 

@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// Use of a random number: word 0 of every counter, so that no two purposes share numbers. Values never
-/// change, as results of runs depend on them; 22 was that of a purpose which is gone.
+/// Purpose of a random number: word 0 of every counter, so that no two purposes share numbers. Values must
+/// never change, because results of runs depend on them; 22 belonged to a purpose that was removed.
 enum class Purpose : std::uint32_t {
   parameters = 1,  ///< initial weights
   order = 2,       ///< order of the samples in an epoch

@@ -16,7 +16,8 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
-/// Removes an option with its value, "--name value" or "--name=value", and returns the value; empty: none.
+/// Removes an option with its value, "--name value" or "--name=value", and returns the value; empty if
+/// absent.
 std::string remove_option(std::vector<std::string>& words, const std::string& name) {
   std::string value;
   for (auto word = words.begin(); word != words.end();) {
@@ -56,7 +57,7 @@ std::vector<std::string> resume_command(const std::vector<std::string>& command,
   } else if (from.empty() || from == "auto") {
     words.insert(words.end(), {"--run-dir", run_directory, "--resume", "auto"});
   } else {
-    return command;  // continues another run, with its options
+    return command;  // resumes another run, with its options
   }
   return words;
 }

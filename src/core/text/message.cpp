@@ -17,7 +17,7 @@ std::atomic<bool> line_is_open = false;
 std::atomic<bool> gives_up = false;
 }  // namespace
 
-/// A pipe or terminal that is writable takes 4096 bytes without blocking.
+/// A pipe or terminal that poll() reports as writable accepts 4096 bytes without blocking.
 bool wait_for_reader(int descriptor) {
   constexpr int milliseconds = 100, looks = 30;
   for (int look = 0; look < looks;) {

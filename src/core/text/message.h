@@ -17,16 +17,16 @@ namespace lockstep {
 /// empty. Ignores errors.
 void print_message(std::string_view text);
 
-/// Waits until a descriptor can take 4096 bytes without blocking. Returns false if that takes 3 s after
-/// give_up_blocked_output: what reads it, such as a pager, may never do so.
+/// Waits until a descriptor accepts 4096 bytes without blocking. Returns false if it still does not 3 s after
+/// give_up_blocked_output: its reader, such as a pager, may never continue.
 bool wait_for_reader(int descriptor);
-/// Same for a stream of which nothing is buffered.
+/// Same for a stream with an empty buffer.
 bool wait_for_reader(std::FILE* stream);
 
-/// Lets a run that has been asked to stop do so although nobody reads its output. Safe in signal handlers.
+/// Lets a run that was asked to stop do so even if nobody reads its output. Safe in signal handlers.
 void give_up_blocked_output() noexcept;
 
-/// Returns to the beginning of a terminal's line and erases it.
+/// Escape sequence that erases the current line of a terminal.
 inline constexpr const char* erase_line = "\r\x1b[K";
 
 /// Declares the last line of stderr a progress line, which the next message replaces.
@@ -39,17 +39,17 @@ void print_warnings(const std::vector<std::string>& texts);
 /// Converts any exception to an Error: out of memory becomes Error(resource), an unknown one Error(internal).
 Error as_error(const std::exception_ptr& exception);
 
-/// Failures that do not end a run: printed when they happen, thrown when the run is over.
+/// Failures that do not end a run: printed when they happen, rethrown when the run is over.
 class DeferredError {
  public:
-  /// Runs `work` and prints its exception as a warning. Returns whether it succeeded. `file`: what it writes,
-  /// if a later attempt may write it again; a success undoes earlier failures with the same file.
+  /// Runs `work` and prints its exception as a warning. Returns whether `work` succeeded. `file`: the file
+  /// that `work` writes, if a later attempt may write it again; success clears earlier failures of that file.
   bool attempt(const std::function<void()>& work, const std::string& file = {});
-  /// Throws the first failure that is not undone, if any.
+  /// Throws the first failure that was not cleared, if any.
   void rethrow() const;
 
  private:
-  std::vector<std::pair<std::string, Error>> failures_;  ///< the first one of each file
+  std::vector<std::pair<std::string, Error>> failures_;  ///< file and its first failure
 };
 
 }  // namespace lockstep

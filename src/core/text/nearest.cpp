@@ -31,7 +31,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
-/// Names of timm, PyTorch and its examples, and ours for the same.
+/// Names that timm, PyTorch and its examples use, each with our name for the same thing.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 17> other_names{{
     {"aa", "randaugment"},
     {"amp", "dtype"},
@@ -52,7 +52,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> other_na
     {"workers", "threads"},
 }};
 
-/// Our name, among `known`, for what others call `name`; empty: none.
+/// Our name, if in `known`, for what others call `name`; else empty.
 std::string our_name(std::string_view name, std::span<const std::string> known) {
   for (const auto& [theirs, ours] : other_names) {
     if (name == theirs && std::ranges::find(known, ours) != known.end()) return std::string(ours);
@@ -60,7 +60,7 @@ std::string our_name(std::string_view name, std::span<const std::string> known) 
   return "";
 }
 
-/// The only known name that starts with `name`; empty: none or several.
+/// The only known name that starts with `name`; empty if there are none or several.
 std::string completion(std::string_view name, std::span<const std::string> known) {
   std::string found;
   for (const std::string& candidate : known) {
@@ -82,7 +82,8 @@ std::string nearest(std::string_view name, std::span<const std::string> known) {
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 4) + 1;
   for (const std::string& candidate : known) {
-    // A suggestion needs fewer edits than either name has letters: that many turn any name into any other.
+    // A suggestion must need fewer edits than either name has letters: that many edits turn any name into any
+    // other.
     const std::size_t limit = std::min({best_distance, name.size(), candidate.size()});
     if (name.size() >= candidate.size() + limit || candidate.size() >= name.size() + limit) continue;
     const std::size_t distance = edit_distance(name, candidate);

@@ -30,7 +30,7 @@ std::string without_control_characters(std::string_view text) {
 }
 
 std::string printable(std::string_view text) {
-  constexpr std::size_t longest = 100, most_bytes = 4;  // of a text, of a character
+  constexpr std::size_t longest = 100, most_bytes = 4;  // bytes of a text and of a character
   if (text.size() <= longest) return without_control_characters(text);
   std::size_t end = longest;
   while (end > longest - most_bytes && continues_character(text[end])) --end;

@@ -9,20 +9,20 @@
 
 namespace lockstep {
 
-/// Whether `text` contains a byte below that of a space, such as a line end, or DEL.
+/// Whether `text` contains a byte below 0x20, such as a line end, or DEL.
 bool has_control_characters(std::string_view text);
 
-/// `text` with a question mark for each control character, those of U+0080 to U+009F included.
+/// `text` with a question mark for each control character, including U+0080 to U+009F.
 std::string without_control_characters(std::string_view text);
 
-/// `text` for a one-line message: without control characters, and if it is longer than 100 bytes, the
-/// characters of UTF-8 that fit into them and "...".
+/// `text` for a one-line message: control characters become question marks, and a text over 100 bytes is cut
+/// at a character boundary and followed by "...".
 std::string printable(std::string_view text);
 
-/// printable(text) in single quotes: every name or value of the user's that a message repeats.
+/// printable(text) in single quotes, for every user-supplied name or value that a message repeats.
 std::string in_quotes(std::string_view text);
 
-/// Names of up to `most` things, as printable() shows them: "cat, dog and 3 more".
+/// Up to `most` names, as printable() shows them: "cat, dog and 3 more".
 std::string first_names(const std::vector<std::string>& names, std::size_t most = 10);
 
 /// Number of bytes, rounded: "63 MiB", or from 1 GiB on "24.0 GiB".

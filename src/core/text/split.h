@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// Parts of `text` between the characters `separator`; an empty text is one empty part.
+/// Splits `text` at each `separator`; an empty text yields one empty part.
 inline std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= text.size();) {

@@ -6,7 +6,8 @@
 namespace lockstep {
 namespace {
 
-/// Number of bytes after `first` in the spelling of a character; -1: `first` cannot begin one.
+/// Number of bytes that follow `first` in the encoding of a character; -1 if no character begins with
+/// `first`.
 int following_bytes(unsigned char first) {
   if (first < 0x80) return 0;
   if (first < 0xc2 || first > 0xf4) return -1;

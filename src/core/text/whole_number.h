@@ -9,7 +9,8 @@
 
 namespace lockstep {
 
-/// Value of a text that is a number and nothing else; none: it is not, or the number is too large for T.
+/// Value of a text that consists of a whole number and nothing else; nullopt if it does not, or if the number
+/// does not fit T.
 template <std::integral T>
 std::optional<T> whole_number(std::string_view text) {
   T value = 0;
@@ -18,7 +19,7 @@ std::optional<T> whole_number(std::string_view text) {
   return status == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
-/// Part of `name` between `prefix` and `suffix`; empty: it has none.
+/// Part of `name` between `prefix` and `suffix`; empty if `name` lacks them.
 inline std::string_view middle_of(std::string_view name, std::string_view prefix, std::string_view suffix) {
   const std::size_t ends = prefix.size() + suffix.size();
   if (name.size() <= ends || !name.starts_with(prefix) || !name.ends_with(suffix)) return {};

@@ -7,19 +7,19 @@
 
 namespace lockstep {
 
-/// Visit of a sample in an epoch of a run, on which its random numbers depend.
+/// One visit of a sample in an epoch. The sample's random numbers are a function of these members.
 struct SampleVisit {
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
   std::uint64_t id = 0;  ///< below 2^48 (below 2^40 with dropout)
 };
 
-/// Sequence of random numbers for one purpose and one visit.
+/// Random number generator for one purpose and one visit.
 class Draws {
  public:
   LOCKSTEP_HD Draws(const SampleVisit& visit, Purpose purpose) : visit_(visit), purpose_(purpose) {}
 
-  /// Draws 32 random bits; at most 2^18 times.
+  /// Draws 32 random bits. Must not be called more than 2^18 times.
   LOCKSTEP_HD std::uint32_t bits() {
     if (drawn_ % 4 == 0) {
       words_ = philox(visit_.seed, {static_cast<std::uint32_t>(purpose_), visit_.epoch,

@@ -10,7 +10,7 @@
 namespace lockstep {
 
 /// Beta(alpha, alpha) for alpha <= 1 by Joehnk's method (1964): u^(1/alpha) and v^(1/alpha) are accepted if
-/// their sum is at most 1. Logarithms keep their ratio exact where both are too small for a double.
+/// their sum is at most 1. Logarithms preserve the ratio if both numbers are too small for a double.
 LOCKSTEP_HD inline double joehnk(double alpha, Draws& draws) {
   for (;;) {
     const double x = logarithm(draws.uniform()) / alpha;
@@ -39,8 +39,8 @@ LOCKSTEP_HD inline double gamma_number(double alpha, Draws& draws) {
   }
 }
 
-/// Share of each sample in its mixture with a partner, for all of micro-batch `number` of an epoch:
-/// Beta(alpha, alpha), alpha > 0 (Zhang et al., "mixup: Beyond empirical risk minimization", 2018).
+/// Weight of a sample when it is mixed with its partner, the same for all samples of micro-batch `number` of
+/// an epoch: Beta(alpha, alpha), alpha > 0 (Zhang et al., "mixup: Beyond empirical risk minimization", 2018).
 LOCKSTEP_HD inline float mixup_share(double alpha, std::uint64_t seed, std::uint32_t epoch,
                                      std::uint32_t number) {
   Draws draws({.seed = seed, .epoch = epoch, .id = number}, Purpose::mixup);

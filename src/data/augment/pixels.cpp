@@ -7,8 +7,8 @@
 namespace lockstep {
 namespace {
 
-/// Reverses `count` bytes, eight at a time from both ends. (std::reverse would take 4 % of the time of a
-/// 224x224 crop.)
+/// Reverses `count` bytes, swapping eight at a time from both ends. (std::reverse would take 4 % of the time
+/// of a 224x224 crop.)
 void reverse(std::uint8_t* first, std::ptrdiff_t count) {
   std::uint8_t* last = first + count;
   for (; last - first >= 16; first += 8) {

@@ -13,7 +13,7 @@ struct Planes {
   Shape shape;
 };
 
-/// Random numbers of the augmentations that move or blacken the pixels of one sample, for CPU and GPU. The
+/// Random parameters, for one sample, of the augmentations that move or blacken pixels (CPU and GPU). The
 /// defaults have no effect.
 struct PixelPlacement {
   /// Random crop: output pixel (row, column) is input pixel (row + down, column + right), black outside the
@@ -23,12 +23,12 @@ struct PixelPlacement {
   bool flipped = false;             ///< random flip: whether left and right are swapped
 };
 
-// Augmentations that move or blacken pixels, as drawn in `placement`.
+// Augmentations that move or blacken pixels, with the parameters in `placement`.
 
-/// Shifts the image over a black background: a cut of its original size from the image padded with black.
-/// `scratch` is overwritten.
+/// Shifts the image over a black background, like cropping the original size from the image padded with
+/// black. `scratch` is overwritten.
 void crop(Planes image, const PixelPlacement& placement, std::vector<std::uint8_t>& scratch);
-/// Swaps left and right, if drawn.
+/// Swaps left and right if `placement.flipped`.
 void flip(Planes image, const PixelPlacement& placement);
 /// Blackens a square of `side` pixels, clipped to the image (DeVries, Taylor, "Improved regularization of
 /// convolutional neural networks with cutout", 2017).

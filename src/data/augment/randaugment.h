@@ -14,7 +14,7 @@ namespace lockstep {
 /// Immutable: safe from any thread.
 class RandAugment {
  public:
-  /// `text`: "rand-mM-nN". Throws Error(usage) for another text.
+  /// `text`: "rand-mM-nN". Throws Error(usage) for any other text.
   explicit RandAugment(const std::string& text);
   /// Changes `image` in place; `scratch` is overwritten.
   void apply(Planes image, const SampleVisit& visit, std::vector<std::uint8_t>& scratch) const;
@@ -22,7 +22,7 @@ class RandAugment {
  private:
   /// Magnitude on a scale from 0 to `max`.
   double magnitude(double max) const;
-  /// Applies operation number `operation` in the direction `sign`, if it has one.
+  /// Applies operation number `operation`; operations without a direction ignore `sign`.
   void apply(int operation, double sign, Planes image, std::vector<std::uint8_t>& scratch) const;
 
   int magnitude_ = 0;

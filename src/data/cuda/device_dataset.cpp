@@ -15,7 +15,7 @@ std::size_t sample_bytes(const Dataset& dataset) {
   return dataset.shape().size() * (dataset.encoding() == Encoding::floats ? sizeof(float) : 1);
 }
 
-/// Copies all samples to `to`, through host memory with fast copies to the device.
+/// Copies all samples to device memory `to` through a staging buffer from allocate_host.
 void copy_samples(Device& device, const Dataset& dataset, std::byte* to) {
   constexpr std::size_t stage_bytes = std::size_t{8} << 20;
   const std::size_t each = sample_bytes(dataset);
@@ -39,7 +39,7 @@ void copy_samples(Device& device, const Dataset& dataset, std::byte* to) {
 }  // namespace
 
 bool runs_on_device(const Dataset& dataset, const AugmentOptions& augment) {
-  AugmentOptions others = augment;  // those that gather_images() does not apply
+  AugmentOptions others = augment;  // augmentations that gather_images() does not apply
   others.crop_padding = 0;
   others.hflip = 0.0;
   others.cutout = 0;

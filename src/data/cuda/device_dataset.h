@@ -10,8 +10,8 @@ class DeviceDataset {
  public:
   /// Bytes that `dataset` takes up in a device's memory.
   static std::size_t bytes(const Dataset& dataset);
-  /// Copies `dataset`, whose samples are not files. Throws Error(resource) when memory is short, Error(data)
-  /// for a sample that cannot be read, which a device cannot skip.
+  /// Copies `dataset`, whose samples must not be image files. Throws Error(resource) when memory is short,
+  /// and Error(data) for a sample that cannot be read, because samples in device memory cannot be skipped.
   DeviceDataset(Device& device, const Dataset& dataset);
 
   SampleArray array() const {

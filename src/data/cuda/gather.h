@@ -11,10 +11,11 @@
 #include "lockstep/dataset.h"
 #include "lockstep/input.h"
 
-/// Micro-batches on a GPU, with the bits of data/feed/micro_batch_reader.h. All addresses are the device's.
+/// Micro-batches on a GPU, bit-identical to those of data/feed/micro_batch_reader.h. All pointers are device
+/// addresses.
 namespace lockstep::cuda {
 
-/// A data set's contiguous samples, and their labels or targets.
+/// A data set's samples, stored contiguously, and their labels or targets.
 struct SampleArray {
   const std::byte* samples = nullptr;
   std::size_t sample_bytes = 0;
@@ -22,25 +23,26 @@ struct SampleArray {
   const float* targets = nullptr;  ///< [sample][target]; null: labels are the targets
 };
 
-/// Whether samples can be held in the device's memory and augmented there: they are not files, and no
-/// augmentation computes new pixels (randaugment, random_resized_crop).
+/// Whether samples can be held in the device's memory and augmented there: they must not be image files, and
+/// no augmentation may compute new pixels (as randaugment and random_resized_crop do).
 bool runs_on_device(const Dataset& dataset, const AugmentOptions& augment);
 
-/// Draw of micro-batch `leaf` of the step in `log`; without a log, of a step that begins at the first sample
-/// of the rule's epoch.
+/// Arguments of choose_samples. The step's epoch and first sample are read from `log`; without a log, the
+/// step begins at the first sample of the rule's epoch.
 struct MicroBatchDraw {
   MicroBatchRule rule;
   SampleArray array;
   StepLog log;
-  std::uint32_t full_size = 0;  ///< number of samples of a full micro-batch
-  std::uint32_t leaf = 0;
+  std::uint32_t full_size = 0;           ///< number of samples of a full micro-batch
+  std::uint32_t leaf = 0;                ///< index of the micro-batch in the step
   MicroBatch batch;                      ///< arrays to write to
   PixelPlacement* placements = nullptr;  ///< [sample], written
   Wide* visits = nullptr;                ///< words of the VisitSum to which the samples are added
 };
+/// Chooses the samples of a micro-batch, and writes their entries and random parameters.
 void choose_samples(StreamHandle stream, const MicroBatchDraw& draw);
 
-/// Conversion of a micro-batch's images to the network's input.
+/// Arguments of gather_images, which converts a micro-batch's images to the network's input.
 struct ImageGather {
   MicroBatch batch;
   SampleFormat format;

@@ -16,7 +16,7 @@ struct SampleRange {
 };
 
 /// Micro-batches (leaves) of the step in progress, and the preparation of their samples. One thread changes
-/// it between steps; all executors read it during a step.
+/// the loader between steps; all executors read it during a step.
 class Loader {
  public:
   /// Leaves have `micro_batch` samples; the last one of a step may have fewer. Throws the errors of
@@ -29,7 +29,7 @@ class Loader {
         bad_samples_(input.strict),
         rule_(transform_.rule()) {}
 
-  /// Shuffles the samples for epoch `number`. Before the first call, they have the data set's own order.
+  /// Shuffles the samples for epoch `number`. Before the first call, samples are in the data set's order.
   void start_epoch(std::uint32_t number) { rule_.start_epoch(number); }
 
   /// Sets the step in progress to the positions [first, first + samples) of the epoch.
@@ -55,7 +55,7 @@ class Loader {
   const MicroBatchRule& rule() const { return rule_; }
   /// Position in the epoch of the first sample of leaf `leaf`.
   std::uint64_t position(std::uint32_t leaf) const { return first_ + std::uint64_t{leaf} * micro_batch_; }
-  /// Position of leaf `leaf` among the epoch's micro-batches.
+  /// Index of leaf `leaf` among the epoch's micro-batches.
   std::uint32_t number(std::uint32_t leaf) const {
     return static_cast<std::uint32_t>(first_ / micro_batch_) + leaf;
   }

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// Seed and epoch, on which a step's random numbers depend besides the sample.
+/// Seed and epoch. Together with the sample, they determine a step's random numbers.
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
@@ -19,14 +19,14 @@ struct RandomKey {
 struct SampleFormat {
   Shape shape;          ///< [channel][row][column]
   bool floats = false;  ///< whether values are floats; false: pixels of one byte
-  // In the memory of the device that reads the samples.
+  // The arrays are in the memory of the device that reads the samples.
   const float* mean = nullptr;       ///< [channel]; null: zeros
   const float* deviation = nullptr;  ///< [channel], positive; null: ones
 
   std::size_t sample_bytes() const { return shape.size() * (floats ? sizeof(float) : 1); }
 };
 
-/// Target of a sample: its class or, for other tasks than classification, numbers.
+/// Target of a sample: its class or, unless the task is classification, numbers.
 struct Target {
   std::int32_t label = 0;
   const float* values = nullptr;
@@ -44,18 +44,18 @@ struct MicroBatch {
   float* targets = nullptr;                ///< [sample][target]; null: labels are the targets
   std::uint32_t target_count = 0;          ///< targets of a sample
   float* shares = nullptr;  ///< [sample] share of the sample itself, in [0, 1]; null: samples are not mixed
-  RandomKey* random = nullptr;  ///< a single one
+  RandomKey* random = nullptr;  ///< one key for all samples
 
   LOCKSTEP_HD bool mixes() const { return shares != nullptr; }
 };
 
 /// Offsets of a micro-batch's arrays in one block of memory, the same on host and device: in bytes, aligned
-/// to 256, so that each array has room for whole groups of 16 entries. The samples come last, so that a short
-/// micro-batch needs the beginning of the block only.
+/// to 256, so that each array has room for whole groups of 16 entries. The samples are last, so that a short
+/// micro-batch needs only the beginning of the block.
 class MicroBatchLayout {
  public:
-  /// Layout for up to `capacity` samples of `sample_bytes` bytes, with `targets` numbers as targets each; 0
-  /// bytes: samples are stored elsewhere.
+  /// Layout for up to `capacity` samples with `targets` numbers as targets each. If `sample_bytes` is 0,
+  /// samples are stored elsewhere.
   MicroBatchLayout(std::size_t capacity, std::size_t sample_bytes, bool mixes, std::size_t targets = 0)
       : sample_bytes_(sample_bytes),
         ids_(after(0, sizeof(RandomKey))),
@@ -67,7 +67,7 @@ class MicroBatchLayout {
         target_count_(static_cast<std::uint32_t>(targets)),
         mixes_(mixes) {}
 
-  /// Bytes of the beginning of a block with `samples` samples.
+  /// Bytes from the beginning of a block to the end of its first `samples` samples.
   std::size_t bytes(std::size_t samples) const { return samples_ + samples * sample_bytes_; }
   std::size_t sample_bytes() const { return sample_bytes_; }
   std::byte* sample(std::byte* block, std::size_t i) const { return block + samples_ + i * sample_bytes_; }

@@ -10,17 +10,17 @@
 
 namespace lockstep {
 
-/// Reader of micro-batches on the host. Samples that need no change stay in the data set's memory. For one
-/// executor; allocates only for the first micro-batches, and for files larger than all before. Arguments must
-/// outlive it.
+/// Reader of micro-batches on the host. Samples that need no change stay in the data set's memory. Not
+/// thread-safe: each executor needs one. Allocates memory only for the first micro-batches, and for files
+/// larger than all earlier files. The constructor's arguments must outlive the reader.
 class MicroBatchReader {
  public:
-  /// `capacity`: maximum number of samples.
+  /// `capacity`: maximum number of samples of a micro-batch.
   MicroBatchReader(const Dataset& dataset, const Transform& transform, BadSamples& bad, std::size_t capacity);
 
-  /// Reads micro-batch `number` of the rule's epoch: the samples `ids` in this order, except those that
-  /// cannot be read; with BadSamples::keep_places, all of them. Valid until the next call. Throws errors
-  /// other than Error(data): skipping would then change the result.
+  /// Reads micro-batch `number` of the rule's epoch: the samples `ids` in this order. Samples that cannot be
+  /// read are left out or, with BadSamples::keep_places, are zeros. The result is valid until the next call.
+  /// Throws errors other than Error(data), because skipping such samples would change the result.
   const MicroBatch& read(const MicroBatchRule& rule, std::uint32_t number,
                          std::span<const std::uint64_t> ids);
   /// Same as SampleReader::contents.
@@ -33,7 +33,7 @@ class MicroBatchReader {
 
   /// Appends a sample to the micro-batch.
   void append(std::uint64_t id, const std::byte* sample);
-  /// Memory of the block for the next sample.
+  /// Memory in the block for the next sample.
   std::byte* place() { return layout_.sample(block_.data()->bytes, batch_.size); }
 
   const Dataset& dataset_;

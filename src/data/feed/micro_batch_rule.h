@@ -11,23 +11,23 @@
 
 namespace lockstep {
 
-/// Samples of micro-batches and the random numbers drawn for them, on host and device: order, augmentations
-/// that move or blacken pixels, and mixing. Each number is a function of (seed, epoch, position or sample). A
-/// plain value, which kernels copy; safe from any thread.
+/// Determines the samples of micro-batches and the random numbers drawn for them, on host and device: order,
+/// augmentations that move or blacken pixels, and mixing. Each random number is a function of (seed, epoch,
+/// position or sample). A plain value, which kernels copy; safe from any thread.
 struct MicroBatchRule {
   std::uint64_t samples = 0;  ///< number of the data set's samples
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
-  bool shuffled = false;  ///< whether samples are shuffled; false: in the data set's own order
+  bool shuffled = false;  ///< whether samples are shuffled; false: in the data set's order
   KeyedPermutation order{};
   Shape shape{};  ///< shape of images
-  // Options of AugmentOptions; 0: off.
+  // Values of AugmentOptions; 0: off.
   int crop_padding = 0;
   double flip = 0.0;
   int cutout = 0;
   double mixup = 0.0;
 
-  /// Rule of epoch 0 of a data set with `samples` samples, in its own order.
+  /// Rule for epoch 0 of a data set with `samples` samples, in the data set's order.
   static MicroBatchRule make(const AugmentOptions& augment, Shape shape, std::uint64_t samples,
                              std::uint64_t seed) {
     return {.samples = samples,
@@ -67,7 +67,7 @@ struct MicroBatchRule {
   }
 
   LOCKSTEP_HD bool mixes() const { return mixup > 0.0; }
-  /// Share of each sample itself in micro-batch `number` of the epoch; 1: samples are not mixed.
+  /// Weight of each sample against its partner in micro-batch `number` of the epoch; 1: no mixing.
   LOCKSTEP_HD float share(std::uint32_t number) const {
     return mixes() ? mixup_share(mixup, seed, epoch, number) : 1.0F;
   }
@@ -75,7 +75,8 @@ struct MicroBatchRule {
   /// reverse, as in timm. Partners are mutual.
   LOCKSTEP_HD static std::uint32_t partner(std::uint32_t i, std::uint32_t size) { return size - 1 - i; }
 
-  /// Writes entry `i`, except the sample's address. Different entries may be written by different threads.
+  /// Writes entry `i` of a micro-batch, except the sample's address. Different threads may write different
+  /// entries.
   LOCKSTEP_HD void write(const MicroBatch& batch, std::uint32_t i, std::uint64_t id, const Target& target,
                          float share) const {
     if (i == 0) *batch.random = {.seed = seed, .epoch = epoch};

@@ -35,7 +35,8 @@ ReadAhead::ReadAhead(Device& device, const Loader& loader, int threads)
       layout_(loader.micro_batch(), loader.transform().format().sample_bytes(), loader.transform().mixes(),
               target_count(loader.dataset())),
       part_samples_(samples_of_part(loader.micro_batch(), static_cast<std::uint64_t>(threads))),
-      // One micro-batch is used while the next is read; small ones need more slots to occupy all threads.
+      // One micro-batch is used while the next is read; small micro-batches need more slots to occupy all
+      // threads.
       slots_(2 + static_cast<std::size_t>(threads) / loader.micro_batch()) {
   for (Slot& slot : slots_) slot.memory = device.allocate_host(layout_.bytes(loader.micro_batch()));
   threads_.reserve(static_cast<std::size_t>(threads));
@@ -128,7 +129,7 @@ void ReadAhead::serve(SampleReader& reader) {
   }
 }
 
-/// Micro-batches are read in order: all threads work on the first one.
+/// Micro-batches are read in order: all threads share one micro-batch until all its samples are assigned.
 std::optional<ReadAhead::Part> ReadAhead::next_part() {
   const auto newest = [&]() -> Slot& { return slots_[(begun_ - 1) % slots_.size()]; };
   if ((begun_ == 0 || given_ == newest().range.samples) && !begin_micro_batch()) return {};

@@ -17,15 +17,15 @@
 
 namespace lockstep {
 
-/// Micro-batches that reader threads prepare in advance, in a few blocks of the host's memory. The readers
-/// divide the samples of a micro-batch; contents do not depend on which one reads a sample. Methods are
-/// called by one thread.
+/// Micro-batches that reader threads prepare in advance, in a few blocks of host memory. The readers divide
+/// the samples of a micro-batch; contents do not depend on which reader reads a sample. All methods must be
+/// called by the same thread.
 class ReadAhead {
  public:
-  /// Starts `threads` > 0 readers; blocks come from device.allocate_host. Arguments must outlive it. Throws
-  /// Error(resource).
+  /// Starts `threads` > 0 readers; allocates blocks with device.allocate_host. `device` and `loader` must
+  /// outlive this object. Throws Error(resource).
   ReadAhead(Device& device, const Loader& loader, int threads);
-  /// Waits for the samples that are being read.
+  /// Waits until the samples that are being read have been read.
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
@@ -33,21 +33,22 @@ class ReadAhead {
   const MicroBatchLayout& layout() const { return layout_; }
   std::size_t blocks() const { return slots_.size(); }
 
-  /// Sets the micro-batches that will be taken next: `coming` are ranges of positions in the loader's present
-  /// order, each divided into micro-batches from its beginning. Replaces earlier ranges, even those that were
-  /// read.
+  /// Sets the micro-batches that will be taken next: `coming` are ranges of positions in the loader's current
+  /// order, each divided into micro-batches from its beginning. Replaces all earlier ranges, even if they
+  /// have been read.
   void expect(std::span<const SampleRange> coming);
 
-  /// Micro-batch in a block of the host's memory.
+  /// Micro-batch in a block of host memory.
   struct Taken {
-    MicroBatch batch;  ///< without addresses of samples
+    MicroBatch batch;  ///< without the samples' addresses
     std::byte* block = nullptr;
     VisitSum contents;  ///< see SampleReader::contents
   };
   /// Waits for the next micro-batch, which begins at position `first`. Its block is reused after the next
   /// call of take or expect. Throws Error(data) naming the first sample that cannot be read, the reason and
-  /// the number of such samples, unless they keep their places; passes on other errors of reading. The
-  /// micro-batch counts as taken then. Throws Error(internal) if another one was expected, and takes none.
+  /// the number of such samples, unless BadSamples::keep_places is set; other errors of reading are rethrown.
+  /// After these errors, the micro-batch counts as taken. Throws Error(internal) without taking a micro-batch
+  /// if another one was expected.
   Taken take(std::uint64_t first);
 
  private:
@@ -86,13 +87,13 @@ class ReadAhead {
   MicroBatchLayout layout_;
   std::uint64_t part_samples_;
   MicroBatchRule rule_;  ///< changes only while nothing is being read
-  std::mutex mutex_;     ///< guards all below, except the contents of blocks
+  std::mutex mutex_;     ///< guards all members below, except the contents of blocks
   std::condition_variable work_, ready_, idle_;
   bool stop_ = false;
   std::vector<SampleRange> coming_;  ///< remainders of the expected ranges
   std::size_t next_range_ = 0;
-  std::vector<Slot> slots_;                 ///< micro-batch i uses slot i modulo their number
-  std::uint64_t begun_ = 0, returned_ = 0;  ///< numbers of micro-batches
+  std::vector<Slot> slots_;                 ///< micro-batch i uses slot i modulo the number of slots
+  std::uint64_t begun_ = 0, returned_ = 0;  ///< micro-batches begun by readers, and returned by the user
   bool holds_ = false;                      ///< whether the user has micro-batch `returned_`
   std::uint64_t given_ = 0;  ///< samples of the latest micro-batch that were assigned to readers
   int reading_ = 0;          ///< number of readers that are reading

@@ -19,7 +19,7 @@ void SampleReader::read_image_file(std::span<const std::uint8_t> file, const Sam
   resampler_.resize(part_.image, part_.box, shape.width, shape.height, place);
 }
 
-/// Cuts and resizes each plane as an image of one channel, the format of the resampler.
+/// Crops and resizes each plane as an image of one channel, because the resampler reads interleaved channels.
 void SampleReader::reframe_pixels(std::span<const std::uint8_t> pixels, const SampleVisit& visit,
                                   std::uint8_t* place) {
   const Shape shape = dataset_.shape();

@@ -10,18 +10,19 @@
 
 namespace lockstep {
 
-/// Reader of a data set's samples: decoded, cropped and augmented. For one executor; its buffers only grow.
-/// Data set and transform must outlive it.
+/// Reads, decodes, crops and augments a data set's samples. Not thread-safe: each executor needs one. Buffers
+/// only grow. Data set and transform must outlive the reader.
 class SampleReader {
  public:
   SampleReader(const Dataset& dataset, const Transform& transform);
 
   /// Bytes of a sample.
   std::size_t sample_bytes() const { return sample_bytes_; }
-  /// Reads sample `id` for the rule's epoch. Returns memory of the data set, or `place`, which has
-  /// sample_bytes() bytes aligned as floats. Throws Error(data) naming a sample that cannot be read.
+  /// Reads sample `id` for the rule's epoch. Returns an address in the data set's memory, or `place`, which
+  /// must have sample_bytes() bytes, aligned for floats. Throws Error(data) naming a sample that cannot be
+  /// read.
   const std::byte* read(const MicroBatchRule& rule, std::uint64_t id, std::byte* place);
-  /// Sum over ids and bytes of all image files read so far, also of those that could not be decoded.
+  /// Sum over ids and bytes of all image files read so far, including files that could not be decoded.
   const VisitSum& contents() const { return contents_; }
 
  private:

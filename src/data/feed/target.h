@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// Number of targets of a sample; 0 in classification, where its label is the target.
+/// Number of targets of a sample; 0 in classification, where the label is the target.
 inline std::size_t target_count(const Dataset& dataset) {
   return dataset.task() == Task::classification ? 0 : static_cast<std::size_t>(dataset.classes());
 }
@@ -21,7 +21,7 @@ inline Target target_of(const Dataset& dataset, std::uint64_t id) {
   return {.values = dataset.targets(id).data()};
 }
 
-/// Labels of all samples; zeros for other tasks than classification.
+/// Labels of all samples; zeros unless the task is classification.
 inline std::vector<std::int32_t> labels_of(const Dataset& dataset) {
   std::vector<std::int32_t> labels(dataset.size());
   for (std::uint64_t id = 0; id < labels.size(); ++id) labels[id] = target_of(dataset, id).label;

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-/// One value per channel, from `values` with one per channel or one for all.
+/// Returns one value per channel. `values` has one value per channel, or one for all channels.
 std::vector<float> per_channel(const std::vector<double>& values, int channels, const char* name) {
   const auto count = static_cast<std::size_t>(channels);
   if (values.size() == 1) {
@@ -37,7 +37,7 @@ void check_augmentation(const AugmentOptions& augment, const Dataset& dataset) {
     throw Error(Category::usage,
                 "the samples are numbers, not images: mixup is the only possible augmentation");
   }
-  // The centre of the square lies in the image, so that a larger square covers the image from any place.
+  // The centre of the square lies in the image, so a larger square would cover the image from any position.
   const Shape shape = dataset.shape();
   const int largest = 2 * std::max(shape.height, shape.width) - 2;
   if (augment.cutout > largest) {
@@ -102,8 +102,8 @@ Box Transform::frame(ImageSize size, const SampleVisit& visit) const {
   if (augment_.random_resized_crop) {
     return random_resized_crop(augment_, size, visit);
   }
-  // Resizes the image until it just covers the network's size / crop_share, rounded down, and cuts out the
-  // centre of the network's size. The result is this centre in pixels of the file.
+  // Resizes the image so that it just covers the network's size / crop_share, rounded down, and crops the
+  // centre to the network's size. Returns this centre in pixels of the file.
   const double rows_per_row = static_cast<double>(size.height) / std::floor(shape_.height / crop_share_);
   const double columns_per_column = static_cast<double>(size.width) / std::floor(shape_.width / crop_share_);
   const double step = std::min(rows_per_row, columns_per_column);

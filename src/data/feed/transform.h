@@ -16,23 +16,23 @@ namespace lockstep {
 /// Preparation of a data set's samples for the network. Immutable: safe from any thread.
 class Transform {
  public:
-  /// `augment`, drawn from `seed`: for training only. Throws Error(usage) for options that are impossible, or
-  /// impossible for this data set.
+  /// `augment`, with random numbers drawn from `seed`, is for training only. Throws Error(usage) for options
+  /// that are invalid, or impossible for this data set.
   Transform(const InputOptions& options, const Dataset& dataset, const AugmentOptions& augment = {},
             std::uint64_t seed = 0);
 
-  /// Augmentations: none in evaluation.
+  /// Augmentations; none in evaluation.
   const AugmentOptions& augment() const { return augment_; }
-  /// Rule of the micro-batches, in the data set's own order.
+  /// Rule of the micro-batches, in the data set's order.
   const MicroBatchRule& rule() const { return rule_; }
   /// Format of prepared samples, with means and deviations in this object's memory.
   SampleFormat format() const;
-  /// Part of an image of this size that is resized to the network's input.
+  /// Part of an image of `size` pixels that is resized to the network's input.
   Box frame(ImageSize size, const SampleVisit& visit) const;
   /// Whether augmentations change the resized pixels.
   bool changes_pixels() const;
-  /// Augments the resized pixels in place: crop, flip, RandAugment, cutout. `scratch`: memory of the
-  /// executor, which only grows.
+  /// Augments the resized pixels in place: crop, flip, RandAugment, cutout. `scratch`: the executor's buffer,
+  /// which only grows.
   void augment_pixels(Planes image, const SampleVisit& visit, const PixelPlacement& placement,
                       std::vector<std::uint8_t>& scratch) const;
   /// Whether samples are mixed with partners.

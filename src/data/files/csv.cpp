@@ -13,8 +13,8 @@
 namespace lockstep {
 namespace {
 
-/// Number of fields of each of the first ten records of `text`, divided at `separator`. A record that the end
-/// of `text` cuts off counts only if it is the first, or if `text` is `whole`.
+/// Number of fields of each of the first ten records of `text`, split at `separator`. A last record without a
+/// line end counts only if it is also the first, or if `text` is the `whole` text.
 std::vector<std::size_t> field_counts(std::string_view text, char separator, bool whole) {
   constexpr std::size_t most = 10;
   std::vector<std::size_t> counts;
@@ -36,7 +36,8 @@ std::vector<std::size_t> field_counts(std::string_view text, char separator, boo
   return counts;
 }
 
-/// Whether lines end with CR alone in `text`, which begins a table. A quoted field may have any CR.
+/// Whether lines end with CR alone in `text`, the beginning of a table. False for a text with quotes, because
+/// a quoted field may contain any CR.
 bool has_old_line_ends(std::string_view text, bool whole) {
   constexpr std::size_t enough = 4096;  // for a header line
   const std::size_t end = text.find('\r');
@@ -45,10 +46,10 @@ bool has_old_line_ends(std::string_view text, bool whole) {
 }
 
 char find_separator(std::string_view text, bool whole) {
-  /// Division of the records, a better one being larger.
+  /// Result of dividing the records into fields at a separator. Better divisions compare greater.
   struct Division {
     bool equal = false;
-    bool semicolons = false;  ///< and equal: commas may then be those of numbers
+    bool semicolons = false;  ///< equal division at semicolons; any commas may then be decimal commas
     std::size_t fields = 1;
     bool operator>(const Division& other) const {
       return std::tie(equal, semicolons, fields) > std::tie(other.equal, other.semicolons, other.fields);
@@ -133,7 +134,7 @@ bool CsvReader::next(std::vector<std::string>& fields) {
   record_line_ = line_;
   fields.push_back(read_field());
   while (!at_line_end()) {
-    ++at_;  // a separator: only it and the end of the line end a field
+    ++at_;  // skips the separator: a field ends only there or at the end of the line
     fields.push_back(read_field());
   }
   skip_line_end();

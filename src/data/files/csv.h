@@ -18,7 +18,7 @@ namespace lockstep {
 /// UTF-8 byte order mark are ignored.
 class CsvReader {
  public:
-  /// Writes the next bytes of the text to the front of its argument and returns their number; 0: the end.
+  /// Writes the next bytes of the text to the front of its argument and returns their number; 0 at the end.
   using Source = std::function<std::size_t(std::span<char>)>;
 
   /// `text` must outlive the reader; `name` is for errors. Throws Error(data) for a file of another kind,
@@ -29,20 +29,21 @@ class CsvReader {
   CsvReader(const CsvReader&) = delete;
   CsvReader& operator=(const CsvReader&) = delete;
 
-  /// Reads the next record into `fields`; false: the end. Throws Error(data) with the line for a quote that
-  /// is not closed or is inside an unquoted field.
+  /// Reads the next record into `fields`; returns false at the end. Throws Error(data) naming the line for a
+  /// quote that is not closed or is inside an unquoted field.
   bool next(std::vector<std::string>& fields);
   /// Line on which the last record began, counted from 1.
   std::size_t line() const { return record_line_; }
   const std::string& name() const { return name_; }
-  /// ',', ';' or '\t', found in the first ten records of the first window: semicolons if they divide all of
-  /// them into the same number of fields, more than one; else commas or tabs, if they do so, into more fields
-  /// than the other; else the one that divides the first record into most fields.
+  /// ',', ';' or '\t', detected in the first ten records of the first window. Semicolons are chosen if they
+  /// divide all these records into the same number of fields, more than one; else commas or tabs if they do
+  /// so, whichever yields more fields; else the separator that divides the first record into most fields.
   char separator() const { return separator_; }
 
  private:
   void start();
-  /// Whether there is a character at at_. The window then also contains the next one, unless the text ends.
+  /// Whether there is a character at at_; reads on if necessary. If there is, the window also contains the
+  /// character after it, unless the text ends.
   bool more();
   std::string read_field();
   std::string read_quoted();
@@ -60,7 +61,7 @@ class CsvReader {
   std::size_t record_line_ = 1;
 };
 
-/// CSV file that is open for reading; its whole text is never in memory.
+/// CSV file that is open for reading; only a window of its text is in memory.
 class CsvFile {
  public:
   /// Throws Error(data) for a file that cannot be read.

@@ -73,7 +73,7 @@ bool is_other_number(std::string_view text) {
   static const std::regex plain(
       "[-+]?([0-9]+,[0-9]+|[0-9]{1,3}((,[0-9]{3})+(\\.[0-9]+)?|('[0-9]{3})+([.,][0-9]+)?|"
       "(\\.[0-9]{3})+,[0-9]+))|"
-      "-?[1-9][0-9]{0,2}( [0-9]{3})+([.,][0-9]+)?",  // with a +, a telephone number
+      "-?[1-9][0-9]{0,2}( [0-9]{3})+([.,][0-9]+)?",  // no leading +, as in telephone numbers
       std::regex::optimize);
   static const std::regex with_unit(
       "(\\$|€|£|¥)? ?[-+]?(\\$|€|£|¥)? ?([0-9]+([.,][0-9]+)?|[0-9]{1,3}((,[0-9]{3})+(\\.[0-9]+)?|"

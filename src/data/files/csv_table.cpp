@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-/// `column` empty: the whole line.
+/// An empty `column` stands for the whole line.
 [[noreturn]] void fail_csv(const CsvReader& reader, const std::string& column, const std::string& what) {
   const std::string place = column.empty() ? "" : ", column " + in_quotes(column);
   throw Error(Category::data, fmt::format("{}: line {}{}: {}", reader.name(), reader.line(), place, what));
@@ -30,11 +30,11 @@ void check_utf8(const CsvReader& reader, const std::string& column, std::string_
            "a text is not UTF-8: save the table as UTF-8, or convert it (iconv -f WINDOWS-1252 -t UTF-8)");
 }
 
-/// Refuses a first line that consists of values: all fields are numbers, or all but one and not only whole
-/// numbers, which may be names of columns. Fields that are `known` names do not count as numbers.
+/// Rejects a first line that consists of values: all fields are numbers, or all but one are and some have a
+/// fraction (whole numbers may be column names). Fields that are `known` names do not count as numbers.
 void check_names(const CsvReader& reader, const std::vector<std::string>& header,
                  const std::unordered_set<std::string_view>& known) {
-  const auto is_number = [&](const std::string& field) {  // not inf, which may be a name
+  const auto is_number = [&](const std::string& field) {  // false for inf, which may be a name
     return !known.contains(field) && csv_number(field, reader.separator());
   };
   const auto is_fraction = [&](const std::string& field) {
@@ -49,7 +49,7 @@ void check_names(const CsvReader& reader, const std::vector<std::string>& header
                        in_quotes(fraction != header.end() ? *fraction : header[0])));
 }
 
-/// Position in `header` of a column that the option `option` names.
+/// Position in `header` of the column `name`, given with the option `option`.
 std::size_t find_column(const CsvReader& reader, const std::vector<std::string>& header,
                         std::string_view kind, const std::string& name, const char* option) {
   const auto found = std::ranges::find(header, name);
@@ -66,7 +66,7 @@ struct CsvLayout {
   std::vector<std::size_t> features = {};
 };
 
-/// Reads the header, and names the columns of `table`.
+/// Reads the header and sets the names of the columns of `table`.
 CsvLayout read_layout(CsvReader& reader, const CsvOptions& options, CsvTable& table) {
   const std::vector<std::string> header = read_csv_header(reader);
   const std::vector<bool> dropped = dropped_columns(reader, header, options.drop_columns);
@@ -108,12 +108,12 @@ CsvCell cell_of(const CsvReader& reader, std::string_view field, CsvColumn& colu
   return CsvCell::text(column.texts.add(text));
 }
 
-/// Warns if the first line seems to be a row: if a column of numbers has a number as its name. Whole numbers
-/// that ascend or descend are usual names: positions, years, wavelengths.
+/// Warns if the first line seems to be a row, i.e. if the name of a column of numbers is a number. Does not
+/// warn of ascending or descending whole numbers, which are common names: positions, years, wavelengths.
 void warn_of_values_as_names(CsvTable& table, const std::vector<std::size_t>& features) {
   std::vector<double> numbers;
   std::string first;
-  double position = 0.0;  // of the first
+  double position = 0.0;  // column of `first`
   bool whole = true;
   for (std::size_t i = 0; i < features.size(); ++i) {
     const CsvColumn& column = table.columns[i];
@@ -137,7 +137,7 @@ void warn_of_values_as_names(CsvTable& table, const std::vector<std::size_t>& fe
                   table.labels.file, in_quotes(first)));
 }
 
-/// Warns of columns of texts, most of which are numbers in another notation.
+/// Warns of columns of texts if most of their texts are numbers in another notation.
 void warn_of_other_numbers(CsvTable& table) {
   std::vector<std::string> columns;
   std::string first;
@@ -154,7 +154,7 @@ void warn_of_other_numbers(CsvTable& table) {
 }
 
 /// Warns of columns of numbers that a few texts turn into columns of categories. Texts with digits may be
-/// groups of numbers ("3+"), or numbers in another notation, which have a warning of their own.
+/// groups of numbers ("3+"), or numbers in another notation, about which warn_of_other_numbers warns.
 void warn_of_texts_among_numbers(CsvTable& table) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
@@ -182,7 +182,7 @@ void warn_of_texts_among_numbers(CsvTable& table) {
   }
 }
 
-/// Finds out whether the cells of a column identify their rows.
+/// Determines whether the cells of a column identify the rows.
 class RowIdWatch {
  public:
   void add(CsvCell cell) {
@@ -250,7 +250,7 @@ std::string other_number_in(const CsvTexts& texts) {
       numbers.push_back(text);
     }
   }
-  // Choices are usually ascending and come with longer lists; phone numbers have one length.
+  // Pairs of choices are usually ascending, and their column has longer lists; phone numbers have one length.
   constexpr std::size_t enough_pairs = 3;
   const bool sure = !numbers.empty();
   if (!lists && (sure || (unsorted_pairs && pairs.size() >= enough_pairs))) {

@@ -14,17 +14,17 @@
 
 namespace lockstep {
 
-/// Labels of a table's rows, and where the rows are.
+/// Labels of a table's rows, and the lines on which the rows begin.
 struct RowLabels {
   std::string file = {};
-  char separator = ',';                 ///< of the fields
+  char separator = ',';                 ///< between the fields of a line
   std::string column = {};              ///< empty: the rows have no labels
   std::vector<std::string> texts = {};  ///< [row], as written, without outer spaces
-  std::vector<std::size_t> lines = {};  ///< [row], on which the row begins
+  std::vector<std::size_t> lines = {};  ///< [row] line on which the row begins
 
   std::size_t rows() const { return lines.size(); }
-  /// Appends the record that `reader` has read, with its label. Throws Error(data) if a label is empty or not
-  /// UTF-8.
+  /// Appends the record that `reader` read last, with its label `field`. Throws Error(data) for a label that
+  /// is empty or not UTF-8.
   void append(const CsvReader& reader, std::string_view field);
   /// Throws Error(data) about the label of a row, naming its line.
   [[noreturn]] void fail(std::size_t row, const std::string& what) const;
@@ -34,24 +34,25 @@ struct RowLabels {
 /// texts.
 std::vector<std::string> sorted_classes(const std::vector<std::string>& labels);
 
-/// [row]: position of the row's label in `classes`. Throws Error(data) naming the line of another label.
+/// [row] position of the row's label in `classes`. Throws Error(data) naming the line of a label that is not
+/// in `classes`.
 std::vector<int> class_numbers(const RowLabels& labels, const std::vector<std::string>& classes);
 
-/// [row]: the row's label as a finite number. Throws Error(data) naming the line of another label.
+/// [row] the row's label as a finite number. Throws Error(data) naming the line of a label that is not one.
 std::vector<double> label_numbers(const RowLabels& labels);
 
-/// Distinct texts of a column, in the order of their first rows. Memory is bounded: there is room for 1024
-/// texts of 1 MiB together, many times as many as a column of features can have.
+/// Distinct texts of a column, in the order of their first rows. At most 1024 texts and 1 MiB in total are
+/// stored, far more than a column of features may have.
 class CsvTexts {
  public:
-  /// Position of all texts for which there is no room.
+  /// Position returned for all texts beyond these limits.
   static constexpr std::uint32_t rest = 1024;
 
   /// Position of `text`, which is added if it is new.
   std::uint32_t add(std::string_view text);
-  /// Number of texts that have a position of their own.
+  /// Number of stored texts.
   std::size_t size() const { return texts_.size(); }
-  /// `position`: not `rest`.
+  /// `position` must not be `rest`.
   const std::string& operator[](std::uint32_t position) const { return texts_[position]; }
 
  private:
@@ -60,40 +61,41 @@ class CsvTexts {
   std::size_t bytes_ = 0;
 };
 
-/// An example of `texts` that is a number in another notation (is_other_number) if most of them are; else
-/// empty. Texts that may be two choices (1,2) count if there are at least three, not all ascending, and no
-/// longer lists; those that may be identifiers (555 123) if one begins with fewer than three digits. Both
-/// also count beside a text that can only be a number.
+/// If most of `texts` are numbers in another notation (is_other_number), returns one of them; else empty.
+/// Ambiguous texts count as numbers if another text can only be a number. Otherwise, possible pairs of
+/// choices (1,2) count if there are at least three, not all ascending, and possible identifiers (555 123) if
+/// one begins with fewer than three digits. Pairs never count if `texts` also has longer lists.
 std::string other_number_in(const CsvTexts& texts);
 
-/// Text to append to the advice to write `number` like 1234.5, if it would be a number too in a table whose
-/// cells are separated by semicolons; else empty.
+/// Text to append to the advice "write numbers like 1234.5": also suggests separating the cells by semicolons
+/// if `number` would then be read as a number; else empty.
 std::string semicolon_advice(std::string_view number);
 
-/// Spellings of the numbers of a column that mislead.
+/// Misleading spellings of the numbers of a column.
 class NumberSpellings {
  public:
-  /// Most different whole numbers whose spellings are compared: as many as a column of texts may have.
+  /// Maximum number of distinct whole numbers whose spellings are compared: as many as a column of texts may
+  /// have.
   static constexpr std::size_t most = 16;
 
-  /// `text` is a cell in which csv_number reads `number`.
+  /// `number` is the value that csv_number returned for the cell `text`.
   void add(std::string_view text, double number, std::size_t line);
-  /// Two spellings of one whole number, in quotes; empty: none were found.
+  /// Two spellings of one whole number, in quotes; empty if none were found.
   const std::string& equal_numbers() const { return equal_numbers_; }
-  /// Names a number with a decimal comma and one with a decimal point, and their lines. Empty unless the
-  /// column has both.
+  /// Part of a warning that names a number with a decimal comma, a number with a decimal point and their
+  /// lines. Empty unless the column has both.
   std::string mixed_decimals() const;
 
  private:
   struct Decimal {
     std::string text = {};
     double number = 0.0;
-    std::size_t line = 0;  ///< 0: there is no such number
+    std::size_t line = 0;  ///< 0: no such number was found
   };
 
   Decimal comma_;                            ///< the first number with a decimal comma
   Decimal point_;                            ///< the first number with a decimal point
-  std::map<double, std::string> spellings_;  ///< the first one of each whole number
+  std::map<double, std::string> spellings_;  ///< first spelling of each whole number
   bool too_many_ = false;                    ///< whether there were more than `most` whole numbers
   std::string equal_numbers_;
 };
@@ -102,8 +104,8 @@ struct CsvColumn {
   std::string name = {};
   CsvTexts texts = {};
   NumberSpellings spellings = {};
-  /// Whether its cells identify the rows of a table with at least 10: whole numbers that increase by one, or
-  /// a different text in each row.
+  /// Whether the cells identify the rows, in a table of at least 10 rows: they are whole numbers that
+  /// increase by one, or a different text in each row.
   bool row_id = false;
 };
 
@@ -117,40 +119,42 @@ struct CsvTable {
   std::size_t rows() const { return labels.rows(); }
 };
 
-/// Name of the label column, unless an option names another; without this column, it is the last one.
+/// Name of the label column, unless an option names another. In a table without this name, the last column is
+/// the label column.
 inline constexpr std::string_view usual_label_column = "label";
 
 struct CsvOptions {
-  std::string label_column = {};  ///< empty: the usual one
+  std::string label_column = {};  ///< empty: see usual_label_column
   Names drop_columns = {};        ///< columns that are skipped
 };
 
-/// Names of all columns: the next record of `reader`, without outer spaces. Column N of 1, 2, ... that has no
-/// name is called "columnN". Throws Error(data) for a missing header, a header that consists of numbers,
-/// repeated names, and names that are not UTF-8. `known`: names of columns, which may be numbers.
+/// Names of all columns: the next record of `reader`, without outer spaces. If column N (counted from 1) has
+/// no name, it is called "columnN". Throws Error(data) for a missing header, a header that consists of
+/// numbers, repeated names, and names that are not UTF-8. `known`: column names that do not count as numbers.
 std::vector<std::string> read_csv_header(CsvReader& reader, std::span<const std::string> known = {});
 
-/// [column]: whether `drop_columns` names it. Its option is divided at all commas, so parts are joined until
-/// they name a column, which may be in double quotes: {"\"date", " time\""} is the column "date, time".
-/// Throws Error(data) for an unknown column.
+/// [column] whether `drop_columns` names the column. The option --drop-columns is split at all commas, so
+/// parts are joined until they name a column, which may be in double quotes: {"\"date", " time\""} is the
+/// column "date, time". Throws Error(data) for an unknown column.
 std::vector<bool> dropped_columns(const CsvReader& reader, const std::vector<std::string>& header,
                                   const Names& drop_columns);
 
-/// Reads the next record into `fields`; false: the end. Throws Error(data) for one of another length.
+/// Reads the next record into `fields`; returns false at the end. Throws Error(data) for a record that does
+/// not have `columns` fields.
 bool next_csv_row(CsvReader& reader, std::size_t columns, std::vector<std::string>& fields);
 
-/// Throws Error(data) for a table that has a header only.
+/// Throws Error(data) saying that the table has only a header.
 [[noreturn]] void fail_without_rows(const CsvReader& reader);
 
 /// Appends a line for the user if some of `columns` have both numbers with a decimal comma and numbers with a
-/// decimal point. `file`: name of their table.
+/// decimal point. `file`: name of the table.
 void warn_of_mixed_decimals(const std::string& file, const std::vector<CsvColumn>& columns,
                             std::vector<std::string>& warnings);
 
-/// Parses a table from the rest of `reader`. Throws Error(data) as the functions above, and for unknown
+/// Parses a table from the rest of `reader`. Throws Error(data) like the functions above, and for unknown
 /// columns (naming the known ones), no features, no rows, and texts that are not UTF-8. Warns of names that
 /// seem to be values, of texts that seem to be numbers, of texts in columns that are mostly numbers, and of
-/// decimal commas beside decimal points.
+/// columns with both decimal commas and decimal points.
 CsvTable parse_csv_table(CsvReader& reader, const CsvOptions& options = {});
 
 }  // namespace lockstep

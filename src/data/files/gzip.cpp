@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::uint64_t max_ratio = 1032;  // of deflate: 258 bytes from two bits
+constexpr std::uint64_t max_ratio = 1032;  // deflate encodes up to 258 bytes in two bits
 
 struct FreeDecompressor {
   void operator()(libdeflate_decompressor* decompressor) const { libdeflate_free_decompressor(decompressor); }

@@ -18,11 +18,11 @@ struct IdxArray {
 /// Expected properties of an IDX file.
 struct IdxExpectation {
   std::string name;         ///< for errors
-  bool compressed = false;  ///< whether errors say that sizes are those after decompression
+  bool compressed = false;  ///< whether errors call sizes "after decompression"
   std::size_t dimensions = 1;
 };
 
-/// Parses a file without copying it. Throws Error(data) if it does not fit the expectation or its own header.
+/// Parses a file without copying it. Throws Error(data) if the file does not match `expected` or its header.
 IdxArray parse_idx(std::span<const std::byte> file, const IdxExpectation& expected);
 
 }  // namespace lockstep

@@ -12,7 +12,8 @@
 namespace lockstep {
 namespace {
 
-/// Threads that compute flush smaller numbers to zero, so a saved model would have other ones than the data.
+/// Replaces subnormal numbers by 0. Compute threads flush them to zero, so the numbers in a saved model would
+/// differ from the data's.
 double normal_or_zero(double number) {
   return std::fabs(number) < std::numeric_limits<double>::min() ? 0.0 : number;
 }
@@ -47,8 +48,9 @@ TargetScale NumberScale::result(const std::string& file, const std::string& colu
                             "standard deviation",
                             file, in_quotes(column)));
   }
-  // Most columns keep the plain sums, as recorded digests depend on their bits. They are wrong if the
-  // rounding of the sum shows beside the deviation, or if the squares are too small for a double.
+  // Most columns keep the plain sums, because recorded digests depend on their bits. Plain sums are wrong if
+  // their rounding error is not small compared with the deviation, or if the squares are too small for a
+  // double.
   if (std::fabs(mean_ - close_mean_) < 1e-3 * scale.deviation) return scale;
   return {.mean = normal_or_zero(close_mean_),
           .deviation = normal_or_zero(unit_ * std::sqrt(close_squares_ / count_))};

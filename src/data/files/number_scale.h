@@ -13,7 +13,7 @@ namespace lockstep {
 struct NumberSums {
   std::size_t count = 0;
   double sum = 0.0;
-  double first = 0.0;        ///< number
+  double first = 0.0;        ///< first number
   double differences = 0.0;  ///< sum of number - first
   double farthest = 0.0;     ///< largest |number - first|
 
@@ -26,18 +26,18 @@ class NumberScale {
   explicit NumberScale(const NumberSums& sums);
 
   void add(double number);
-  /// The deviation is 0 if all numbers are equal, else above 0 if a double can hold it. The mean is good to a
-  /// thousandth of it, or to the last bit. Throws Error(data), which names file and column, if the numbers
-  /// are too large to be squared and added.
+  /// The deviation is 0 if all numbers are equal, else above 0 if a double can hold it. The mean is accurate
+  /// to a thousandth of the deviation, or to the last bit. Throws Error(data) naming the file and the column
+  /// if the numbers are too large to be squared and added.
   TargetScale result(const std::string& file, const std::string& column) const;
 
  private:
   double count_;
   double mean_;  ///< sum of the numbers / count_
   double squares_ = 0.0;
-  // The same from differences, which are exact for numbers that are close together.
-  double close_mean_;  ///< the first number + sum of the differences from it / count_
-  double unit_;        ///< differences are divided by it before they are squared
+  // Mean and squares from differences, which are exact for numbers that are close together.
+  double close_mean_;  ///< first number + (sum of the differences from the first number) / count_
+  double unit_;        ///< divisor of the differences before they are squared
   double close_squares_ = 0.0;
 };
 

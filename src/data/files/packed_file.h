@@ -7,13 +7,14 @@
 
 namespace lockstep {
 
-/// A file that may be gzip-compressed, recognised by its first bytes. Its unpacked size is known before
-/// reading it, so that it can be unpacked directly to its destination. Errors are Error(data).
+/// A file that may be gzip-compressed, which is detected by the file's first bytes. The unpacked size is
+/// known before the file is read, so the file can be unpacked directly to its destination. Throws
+/// Error(data).
 class PackedFile {
  public:
   /// Reads the file's size and its first and last bytes. Refuses more than 1 GiB unpacked, because memory is
-  /// allocated before the file's own header can be checked. unpack() fails for a gzip file of several
-  /// members, whose end does not give the size.
+  /// allocated before the header of the unpacked file can be checked. unpack() fails for a gzip file of
+  /// several members, because its last bytes do not hold the total size.
   explicit PackedFile(const std::filesystem::path& path);
 
   std::size_t size() const { return size_; }

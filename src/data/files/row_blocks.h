@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// Rows of equally many numbers, in blocks of memory: a row that is appended moves no other, and the memory
-/// can be released while the rows are read.
+/// Rows with the same number of columns, in blocks of memory: appending a row does not move other rows, and
+/// memory can be released while the rows are read.
 template <class Number>
 class RowBlocks {
  public:
@@ -25,7 +25,7 @@ class RowBlocks {
     blocks_.back().insert(blocks_.back().end(), row.begin(), row.end());
     ++rows_;
   }
-  /// Calls use(row) for each row, ascending, and releases each block after its last row; then it has no rows.
+  /// Calls use(row) for each row, ascending, and releases each block after its last row. Removes all rows.
   template <class Use>
   void consume(const Use& use) {
     for (std::size_t row = 0; row < rows_; ++row) {

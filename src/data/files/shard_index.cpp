@@ -22,7 +22,7 @@ struct ShardHeader {
   std::uint64_t name_bytes;
 };
 
-// The file has the bytes of ShardHeader and of the entries.
+// ShardHeader and the entries are stored in the file as they are in memory.
 static_assert(std::endian::native == std::endian::little);
 static_assert(sizeof(ShardHeader) == 24 && sizeof(ShardIndex::Entry) == 32);
 
@@ -43,7 +43,7 @@ std::array<std::uint64_t, 2> read_digest(std::span<const std::byte> file) {
   return digest;
 }
 
-/// Checks everything that does not need the entries.
+/// Reads the header, and checks everything except the entries and names.
 ShardHeader check_shard_header(std::span<const std::byte> file, const std::string& name) {
   const auto refuse = [&](const std::string& what) {
     throw Error(Category::data, fmt::format("{}: {}", name, what));

@@ -8,14 +8,14 @@
 
 namespace lockstep {
 
-/// Index of a part of a packed data set, PART.index: the place of each sample in the files PART-00000.shard,
-/// PART-00001.shard, ... All numbers are little-endian:
+/// Index of a part of a packed data set, PART.index: the position of each sample in the files
+/// PART-00000.shard, PART-00001.shard, ... All numbers are little-endian:
 ///
 ///   "lockstep-images" and a byte 1 (version)                          16 bytes
 ///   samples, classes, bytes of all names                              3 x 8
 ///   per sample: offset 8, checksum 8 (xxh3-64 of its bytes), length 4, shard 4, label 4, name length 4
-///   names of all samples, then of all classes, each with a line end after it
-///   xxh3-128 of all before, low half first                            16
+///   names of all samples, concatenated; then names of all classes, each followed by a line end
+///   xxh3-128 of all bytes before it, low half first                   16
 struct ShardIndex {
   struct Entry {
     std::uint64_t offset = 0;

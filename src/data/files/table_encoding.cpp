@@ -24,13 +24,13 @@ namespace {
 constexpr float gap_code = std::numeric_limits<float>::quiet_NaN();
 constexpr float unknown_text_code = -1.0F;
 
-/// Text of a number in a column of texts, whatever its spelling.
+/// Text for a number in a column of texts, the same for all spellings of the number.
 std::string number_text(double number) { return fmt::format("{}", number + 0.0); }  // -0 becomes 0
 
 /// Throws for a text in a column of numbers.
 [[noreturn]] void refuse_text(const RowLabels& labels, std::size_t line, const std::string& column,
                               std::string_view text) {
-  const bool predicts = labels.column.empty();  // by a model, which needs all of its columns
+  const bool predicts = labels.column.empty();  // a model that predicts needs all columns
   throw Error(
       Category::data,
       fmt::format("{}: line {}, column {}: {} is not a finite number, but the column has numbers: {}{}",
@@ -48,7 +48,7 @@ struct ColumnContents {
   std::size_t gaps = 0;
   bool fractions = false;
   bool rest = false;                 ///< whether there are texts without a position
-  std::set<double> few_numbers;      ///< up to most_mixed + 1 different ones
+  std::set<double> few_numbers;      ///< up to most_mixed + 1 distinct numbers
   std::set<std::uint32_t> texts;     ///< up to most_column_texts + 1 positions
   std::optional<std::size_t> first;  ///< row of the first text
 
@@ -66,7 +66,7 @@ struct ColumnContents {
     }
   }
   bool too_many_texts() const { return rest || texts.size() > most_column_texts; }
-  /// Whether it is a column of texts, some of which look like numbers.
+  /// Whether a column with both numbers and texts is a column of texts.
   bool mixed() const { return !fractions && few_numbers.size() + texts.size() <= most_mixed; }
 };
 
@@ -78,13 +78,13 @@ std::vector<ColumnContents> contents_of(const CsvTable& table) {
   return columns;
 }
 
-/// Text of a cell of `column`.
+/// Text of a cell of `column`; "..." for a text without a position.
 std::string text_of_cell(const CsvColumn& column, CsvCell cell) {
   if (cell.is_number()) return number_text(cell.number());
   return cell.text() == CsvTexts::rest ? "..." : column.texts[cell.text()];
 }
 
-/// Reason for which a column cannot be encoded, and advice; empty: none.
+/// Reason why a column cannot be encoded (empty: it can), and advice.
 struct Refusal {
   std::string reason = {};
   std::string advice = {};
@@ -114,7 +114,7 @@ Refusal refusal_of(const CsvTable& table, std::size_t i, const ColumnContents& c
   return {};
 }
 
-/// Advice to leave columns out with an option for a shell. `what`: "it" or "them".
+/// Advice to leave columns out with the option --drop-columns, quoted for a shell. `what`: "it" or "them".
 std::string drop_advice(std::vector<std::string> names, const char* what) {
   for (std::string& name : names) {
     if (name.find(",,") != std::string::npos) {  // the option discards empty parts
@@ -155,7 +155,7 @@ void check_columns(const CsvTable& table, const std::vector<ColumnContents>& con
   }
 }
 
-/// Texts of a column, ascending; none if it has numbers only.
+/// Texts of a column, ascending; empty if the column has numbers only.
 std::vector<std::string> texts_of_column(const CsvColumn& column, const ColumnContents& contents) {
   if (contents.texts.empty()) return {};
   std::set<std::string> texts;
@@ -164,7 +164,7 @@ std::vector<std::string> texts_of_column(const CsvColumn& column, const ColumnCo
   return {texts.begin(), texts.end()};
 }
 
-/// Codes of the cells of a table, which is being read or encoded.
+/// Computes the codes of a table's cells while the table is read or encoded.
 class CellCodes {
  public:
   CellCodes(const TableEncoding& encoding, const RowLabels& labels)
@@ -178,14 +178,14 @@ class CellCodes {
 
   float of_gap(std::size_t i) const {
     const TableColumn& column = encoding_.columns[i];
-    return column.texts.empty() && !column.gaps ? 0.0F : gap_code;  // 0: the mean
+    return column.texts.empty() && !column.gaps ? 0.0F : gap_code;  // 0 is the code of the mean
   }
   /// Code of a cell of column `i` that is a finite number.
   float of_number(std::size_t i, std::size_t line, double number) {
     const TableColumn& column = encoding_.columns[i];
     if (!column.texts.empty()) return of_text(i, line, number_text(number));
     if (column.deviation == 0.0) return 0.0F;
-    constexpr double most = 3e38;  // what a float holds
+    constexpr double most = 3e38;  // fits into a float
     const double code = (number - column.mean) / column.deviation;
     if (std::fabs(code) > most && huge_++ == 0) {
       first_huge_ = fmt::format("{} in line {}, column {}", number, line, in_quotes(column.name));
@@ -223,7 +223,7 @@ class CellCodes {
  private:
   const TableEncoding& encoding_;
   const RowLabels& labels_;
-  std::vector<std::map<std::string_view, float>> positions_;  ///< [column], empty for numbers
+  std::vector<std::map<std::string_view, float>> positions_;  ///< [column]; empty for columns of numbers
   std::uint64_t unknown_ = 0;
   std::string first_unknown_ = {};
   std::uint64_t huge_ = 0;
@@ -243,8 +243,8 @@ void warn_of_row_ids(const CsvTable& table, EncodedTable& encoded) {
   }
 }
 
-/// Warns of columns of texts in which different spellings of a number count as one text. `columns` are those
-/// of the encoding.
+/// Warns of columns of texts in which different spellings of a number count as one text. `columns` must be
+/// the columns of the encoding.
 void warn_of_equal_numbers(const std::vector<CsvColumn>& columns, const TableEncoding& encoding,
                            EncodedTable& encoded) {
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -282,7 +282,7 @@ std::vector<std::size_t> find_columns(const CsvReader& reader, const std::vector
   }
   if (missing.empty()) return found;
   const std::set<std::string_view> known(names.begin(), names.end());
-  std::vector<std::string> unknown;  // a missing column may be one of them, misspelt
+  std::vector<std::string> unknown;  // one of these may be a missing column, misspelt
   std::ranges::copy_if(header, std::back_inserter(unknown),
                        [&](const std::string& name) { return !known.contains(name); });
   constexpr std::size_t most_listed = 12;

@@ -9,20 +9,20 @@
 #include "data/files/csv_table.h"
 #include "data/files/row_blocks.h"
 
-/// Tables as samples for a network. The encoding is fitted to the training rows and applied to any other
-/// table; it is a described struct, which json_of writes and JsonDocument::read reads. Labels are not part of
-/// it: names of classes belong to the data set, as those of images do.
+/// Conversion of tables to samples for a network. TableEncoding is fitted to the training rows and applied to
+/// any other table. It is a described struct, which json_of writes and JsonDocument::read reads. It does not
+/// contain the names of classes, which belong to the data set, as for images.
 namespace lockstep {
 
-/// Column of features, and its elements in a sample.
+/// Column of features, and the elements that represent it in a sample.
 struct TableColumn {
   std::string name = {};
-  /// Texts of the training rows, ascending, with an element each: 1 for the cell's text, else 0. Empty: a
-  /// column of numbers, with one element, (number - mean) / deviation.
+  /// Texts of the training rows, ascending. Each text has an element, 1 if it is the cell's text, else 0.
+  /// Empty for a column of numbers, which has one element, (number - mean) / deviation.
   std::vector<std::string> texts = {};
-  double mean = 0.0;       ///< of the numbers in training rows; a gap counts as this number
-  double deviation = 0.0;  ///< of the same numbers (population standard deviation); 0: the element is 0
-  bool gaps = false;       ///< whether training rows have gaps: one more element, which is 1 for a gap
+  double mean = 0.0;       ///< mean of the numbers in training rows; a gap counts as this number
+  double deviation = 0.0;  ///< population standard deviation of the same numbers; 0: the element is 0
+  bool gaps = false;       ///< whether training rows have gaps; if so, one more element: 1 for a gap, else 0
 
   std::size_t elements() const { return (texts.empty() ? 1 : texts.size()) + (gaps ? 1 : 0); }
   bool operator==(const TableColumn&) const = default;
@@ -35,17 +35,17 @@ struct TableEncoding {
 
   /// Number of elements of a sample.
   std::size_t elements() const;
-  /// Whether a row's codes are its elements: all columns are numbers without gaps.
+  /// Whether a row's codes equal its elements, i.e. all columns are numbers without gaps.
   bool codes_are_elements() const;
-  /// Writes a sample of `elements()` elements from the codes of its row.
+  /// Writes a sample of elements() elements, computed from the codes of its row.
   void write_elements(std::span<const float> codes, std::span<float> elements) const;
 
   bool operator==(const TableEncoding&) const = default;
 };
 LOCKSTEP_MEMBERS(TableEncoding, columns, label_column)
 
-/// Rows of a table with one code per column, which take less memory than their elements: the element of a
-/// number, the position of a text in TableColumn::texts, -1 for a text that is not among them, NaN for a gap.
+/// Rows of a table with one code per column. Codes take less memory than elements: the element of a number,
+/// the position of a text in TableColumn::texts, -1 for a text that is not in this list, NaN for a gap.
 struct EncodedTable {
   RowLabels labels = {};
   RowBlocks<float> codes{0};               ///< [row][column]
@@ -54,24 +54,24 @@ struct EncodedTable {
   std::size_t rows() const { return labels.rows(); }
 };
 
-/// Most texts that a column of training rows may have.
+/// Maximum number of distinct texts in a column of training rows.
 inline constexpr std::size_t most_column_texts = 64;
 
-/// Encoding of tables with the columns of `train`. A column is one of texts if none of its cells is a number,
-/// or if its numbers are whole and it has at most 16 different values ("0", "1", "2", "3+"). Sums are added
-/// in the order of the rows in double. Throws Error(data) for columns, naming all of them, that have dates,
-/// more than most_column_texts different texts, or no values; and for a text among numbers (naming its line),
-/// and numbers that are too large to be squared and added.
+/// Encoding of tables with the columns of `train`. A column holds texts if none of its cells is a number, or
+/// if it also has texts, its numbers are whole and it has at most 16 different values ("0", "1", "2", "3+").
+/// Sums are added in the order of the rows in double. Throws Error(data) for columns that have dates, more
+/// than most_column_texts different texts, or no values (naming all these columns); for a text among numbers
+/// (naming its line); and for numbers that are too large to be squared and added.
 TableEncoding fit_table_encoding(const CsvTable& train);
 
-/// Encodes a table that has the columns of the encoding, in its order. Releases the cells while it writes the
-/// codes, so that the memory of both is never needed at once. Throws Error(data) naming the line of a text in
+/// Encodes a table that has the columns of the encoding, in the same order. Releases cells while writing
+/// codes, so the memory for both is never needed at once. Throws Error(data) naming the line of a text in
 /// a column of numbers. Warns of columns that identify rows, of spellings of a number that count as one text,
 /// and of texts that the training rows do not have.
 EncodedTable encode_table(CsvTable table, const TableEncoding& encoding);
 
-/// Reads a table that may have more columns than the encoding, in any order: they are found by name. Labels
-/// are those of `label_column`; empty: the table has none, or they are not used. Throws Error(data) as
+/// Reads a table that may have more columns than the encoding, in any order: columns are found by name.
+/// Labels are read from `label_column`; if it is empty, no labels are read. Throws Error(data) like
 /// parse_csv_table and encode_table, and for missing columns (naming them). Warns of spellings of numbers,
 /// and of texts that the training rows do not have.
 EncodedTable read_encoded_table(CsvReader& reader, const TableEncoding& encoding,

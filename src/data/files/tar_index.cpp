@@ -30,14 +30,14 @@ std::uint64_t whole_blocks(std::uint64_t bytes) {
   throw Error(Category::data, fmt::format("{}: byte {}: {}", source.name, byte, reason));
 }
 
-/// The first block, which shows what kind of file it is.
+/// First block of the file, from which content_kind determines the file's kind.
 std::vector<std::byte> start_of(const TarSource& source) {
   std::vector<std::byte> start(static_cast<std::size_t>(std::min(source.size, block_bytes)));
   source.read(0, start);
   return start;
 }
 
-/// Locale of this thread in which libarchive leaves names in UTF-8 as they are.
+/// Sets a locale of this thread in which libarchive leaves UTF-8 names unchanged.
 class Utf8Locale {
  public:
   Utf8Locale() : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
@@ -56,7 +56,7 @@ class Utf8Locale {
   locale_t before_ = nullptr;
 };
 
-/// libarchive on a source, of which it reads the headers and skips the rest.
+/// Reads the headers of a source with libarchive, skipping the rest.
 class Reader {
  public:
   explicit Reader(const TarSource& source) : source_(source), archive_(archive_read_new()) {
@@ -69,7 +69,7 @@ class Reader {
     check(archive_read_open1(archive_.get()));
   }
 
-  /// The next entry; null: the end.
+  /// Returns the next entry, or null at the end.
   archive_entry* next() {
     archive_entry* entry = nullptr;
     const int status = archive_read_next_header(archive_.get(), &entry);
@@ -78,8 +78,8 @@ class Reader {
     header();
     return entry;
   }
-  /// Position of the header of the entry that next() returned last, or of the end; of the entry before, if
-  /// libarchive does not know it.
+  /// Position of the header of the entry that next() returned last, or of the archive's end. If libarchive
+  /// does not know that position, the last known one.
   std::uint64_t header() {
     const la_int64_t position = archive_read_header_position(archive_.get());
     if (position >= 0) header_ = static_cast<std::uint64_t>(position);
@@ -91,7 +91,7 @@ class Reader {
     void operator()(archive* value) const { archive_read_free(value); }
   };
 
-  /// Throws for a status other than success and a warning.
+  /// Throws unless `status` is success or a warning.
   void check(int status) {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     if (status == ARCHIVE_OK || status == ARCHIVE_WARN) return;
@@ -114,7 +114,7 @@ class Reader {
     *buffer = self.window_.data();
     try {
       self.source_.read(self.at_, std::span(self.window_).first(count));
-    } catch (...) {  // must not pass through libarchive
+    } catch (...) {  // exceptions must not pass through libarchive
       self.failure_ = std::current_exception();
       return ARCHIVE_FATAL;
     }
@@ -131,7 +131,7 @@ class Reader {
 
   const TarSource& source_;
   std::array<std::byte, 8 * block_bytes> window_{};
-  std::uint64_t at_ = 0;  ///< of the source, from which libarchive reads on
+  std::uint64_t at_ = 0;  ///< offset in the source at which libarchive reads next
   std::uint64_t header_ = 0;
   std::exception_ptr failure_;
   std::unique_ptr<archive, Free> archive_;
@@ -182,7 +182,7 @@ std::vector<TarEntry> list_tar(const TarSource& source) {
   const Utf8Locale locale;
   Reader reader(source);
   std::vector<TarEntry> entries;
-  // An entry's bytes are those before the next header, filled up to whole blocks.
+  // An entry's bytes, padded to whole blocks, end where the next header begins.
   bool pending = false;
   const auto finish_pending = [&] {
     if (!std::exchange(pending, false)) return;

@@ -7,15 +7,15 @@
 
 namespace lockstep {
 
-/// Decoder of JPEG, PNG and WebP files, which it recognises by their first bytes. For one executor. Errors
-/// have the reason only: Error(data) for other or damaged files and images of more than max_pixels,
-/// Error(resource) when memory is short.
+/// Decoder of JPEG, PNG and WebP files, recognised by their first bytes. Not thread-safe: each executor needs
+/// one. Error messages contain only the reason, no file name: Error(data) for other or damaged files and for
+/// images of more than max_pixels, Error(resource) when memory is short.
 class ImageDecoder {
  public:
   /// Reads the header of `file`, which must outlive the next decode.
   ImageSize open(std::span<const std::uint8_t> file);
-  /// Decodes at least the part `box` of the opened file as `channels` channels, at a resolution that gives
-  /// the part at least `min_size` pixels if the file has as many.
+  /// Decodes at least the part `box` of the opened file as `channels` channels, at a resolution at which the
+  /// part has at least `min_size` pixels if the file has as many.
   void decode(const Box& box, ImageSize min_size, int channels, ImagePart& part);
 
  private:

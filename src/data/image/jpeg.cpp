@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-// This needs <cstdio> before it.
+// jpeglib.h must be included after <cstdio>.
 #include <jpeglib.h>
-// Its codes depend on the version of the interface, which is 80 on Ubuntu, and which jpeglib.h defines.
+// jerror.h must be included after jpeglib.h: its codes depend on JPEG_LIB_VERSION (80 on Ubuntu).
 #include <jerror.h>
 
 #include "data/image/grey.h"
@@ -18,8 +18,8 @@
 
 namespace lockstep {
 
-/// State of libjpeg's error handling. An error jumps back to the function that called libjpeg: no C++ object
-/// with a destructor may live in between.
+/// State of libjpeg's error handling. An error calls longjmp to the function that called libjpeg: no C++
+/// object with a destructor may live in between.
 struct JpegErrors {
   jpeg_error_mgr manager{};
   jpeg_progress_mgr progress{};
@@ -37,8 +37,8 @@ void jump_on_error(j_common_ptr info) {
   std::longjmp(errors->jump, 1);  // NOLINT(cert-err52-cpp): the only way out of libjpeg
 }
 
-/// Turns warnings about missing or invalid data, which libjpeg replaces by grey pixels, into errors. Common
-/// oddities, such as bytes between two segments, remain warnings.
+/// Turns warnings about missing or invalid data, which libjpeg replaces by grey pixels, into errors. Warnings
+/// about common oddities, such as bytes between two segments, are ignored.
 void judge_warning(j_common_ptr info, int level) {
   const int code = info->err->msg_code;
   if (level < 0 && (code == JWRN_HIT_MARKER || code == JWRN_JPEG_EOF || code == JWRN_HUFF_BAD_CODE)) {
@@ -49,7 +49,7 @@ void judge_warning(j_common_ptr info, int level) {
 /// Limits the scans of a progressive image: each is a pass over the whole image, and a small file may have
 /// thousands.
 void limit_scans(j_common_ptr info) {
-  constexpr int max_scans = 100;  // 10 are usual; encoders that try all divisions reach about 60
+  constexpr int max_scans = 100;  // usually 10; encoders that try all scan divisions reach about 60
   if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= max_scans) return;
   auto* errors = reinterpret_cast<JpegErrors*>(info->err);
   info->err->msg_code = 0;
@@ -99,8 +99,8 @@ struct JpegDecoder::State {
     return true;
   }
 
-  /// Prepares to decode rows from `top` on, at the chosen resolution, and columns that include [left, left +
-  /// width); `left` and `width` become the first and the number of the decoded columns.
+  /// Prepares to decode the rows from `top` on, at the chosen resolution, and at least `width` columns from
+  /// `left` on. Sets `left` to the first decoded column and `width` to the number of decoded columns.
   bool start(unsigned& left, unsigned& width, unsigned top) {
     if (setjmp(errors.jump) != 0) return false;  // NOLINT(cert-err52-cpp)
     jpeg_start_decompress(&info);
@@ -168,7 +168,7 @@ ImageSize JpegDecoder::open(std::span<const std::uint8_t> file) {
 }
 
 void JpegDecoder::decode(const Box& box, ImageSize min_size, int channels, ImagePart& part) {
-  constexpr double margin = 8.0;  // columns at the edges lack neighbours
+  constexpr double margin = 8.0;  // columns at the edges of a decoded part lack neighbours
   jpeg_decompress_struct& info = state_->info;
   state_->choose_format(box, min_size, channels);
   const double scale = info.scale_num / 8.0;

@@ -14,10 +14,10 @@
 
 namespace lockstep {
 
-/// State that libpng's callbacks get. An error jumps back to the function that called libpng: no C++ object
-/// with a destructor may live in between.
+/// State passed to libpng's callbacks. An error calls longjmp to the function that called libpng: no C++
+/// object with a destructor may live in between.
 struct PngSource {
-  std::span<const std::uint8_t> left{};  ///< of the file
+  std::span<const std::uint8_t> left{};  ///< unread rest of the file
   std::jmp_buf jump{};
   char message[160]{};
 };
@@ -60,8 +60,8 @@ struct PngDecoder::State {
   }
   bool is_grey() const { return (png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR) == 0; }
 
-  /// Lets pixels be of 8 bits, as they are stored: chunks about their colours are ignored, as PIL and
-  /// torchvision do. `widen`: grey ones become three channels.
+  /// Sets the output format to 8-bit channels with the stored values: chunks about colours are ignored, as in
+  /// PIL and torchvision. `widen`: converts grey pixels to three channels.
   bool set_format(bool widen) {
     if (setjmp(source.jump) != 0) return false;  // NOLINT(cert-err52-cpp)
     png_set_scale_16(png);

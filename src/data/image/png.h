@@ -9,7 +9,8 @@
 
 namespace lockstep {
 
-/// Decoder of PNG files (libpng). For one executor. Errors are Error(data) with the reason only.
+/// Decoder of PNG files (libpng). Not thread-safe: each executor needs one. Error messages contain only the
+/// reason, no file name: Error(data), or Error(resource) when memory is short.
 class PngDecoder {
  public:
   PngDecoder();

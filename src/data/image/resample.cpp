@@ -46,7 +46,7 @@ void Resampler::plan(double begin, double extent, int inputs, int outputs, Axis&
       sum += weight;
     }
     axis.first[x] = first;
-    if (sum <= 0.0) {  // all weights were rounded to 0: takes the nearest pixel
+    if (sum <= 0.0) {  // all weights were rounded to 0: uses the nearest pixel
       axis.exact[0] = sum = 1.0;
     }
     std::int16_t* weights = axis.weights.data() + x * stride;

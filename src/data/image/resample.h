@@ -7,11 +7,12 @@
 
 namespace lockstep {
 
-/// Resizes parts of images, bilinearly and with antialiasing as Pillow and PyTorch: output pixel x of n over
-/// a part [a, a + w) is the mean of the part's pixels i with weights proportional to max(0, 1 - |i + 1/2 - c|
-/// / s), where c = a + (x + 1/2) w / n and s = max(1, w / n). Rows are combined first, then columns. Weights
-/// are rounded to 14 fractional bits (the largest one makes their sum 1), values between the two passes to 6:
-/// integer sums, the same bits in any order and on any processor. For one executor.
+/// Resizes parts of images, bilinearly and with antialiasing like Pillow and PyTorch: output pixel x of n
+/// over a part [a, a + w) is the mean of the part's pixels i with weights proportional to max(0, 1 - |i + 1/2
+/// - c| / s), where c = a + (x + 1/2) w / n and s = max(1, w / n). Rows are combined first, then columns.
+/// Weights are rounded to 14 fractional bits (the largest one is adjusted so that they sum to 1), values
+/// between the two passes to 6. Integer sums are bit-identical in any order and on any processor. Not
+/// thread-safe: each executor needs one.
 class Resampler {
  public:
   /// Writes `box` of `source` as width x height pixels, [channel][row][column].

@@ -9,8 +9,9 @@
 
 namespace lockstep {
 
-/// Decoder of WebP files of one image, lossy or lossless (libwebp). For one executor. Errors have the reason
-/// only: Error(data), also for an animation, or Error(resource) when memory is short.
+/// Decoder of WebP files that are not animated, lossy or lossless (libwebp). Not thread-safe: each executor
+/// needs one. Error messages contain only the reason, no file name: Error(data), also for an animation, or
+/// Error(resource) when memory is short.
 class WebpDecoder {
  public:
   /// Reads the header of `file`, which must outlive the next decode.
@@ -21,7 +22,7 @@ class WebpDecoder {
  private:
   std::span<const std::uint8_t> file_;
   ImageSize size_;
-  std::vector<std::uint8_t> rgb_;  ///< of an image that becomes grey
+  std::vector<std::uint8_t> rgb_;  ///< colours of an image that is converted to grey
 };
 
 /// Name and version of the loaded library.

@@ -63,7 +63,7 @@ std::unique_ptr<Dataset> open_split(const World& world, const CifarDescription& 
   return dataset;
 }
 
-/// Collective. The folder that `directory` names may be the archive's, or the one that holds it.
+/// Collective. `directory` is the archive's folder, or the folder that contains it.
 DatasetPair open_cifar(const World& world, const CifarDescription& description,
                        const std::string& directory) {
   std::filesystem::path folder;

@@ -20,14 +20,14 @@ struct CifarDescription {
   std::string names_file;  ///< optional file with names of the classes, one per line
 };
 
-/// The files `names` of `directory`, not read yet. Throws Error(data) for a file that is missing, empty or
-/// does not consist of whole records.
+/// Finds the files `names` in `directory`, without reading them. Throws Error(data) for a file that is
+/// missing, empty or does not consist of whole records.
 std::vector<PackedFile> find_cifar_files(const CifarDescription& description,
                                          const std::filesystem::path& directory,
                                          const std::vector<std::string>& names);
 
-/// Data set in `block`, which holds `files` unpacked. Throws Error(data) naming file and byte of a class that
-/// is out of range.
+/// Data set in `block`, which must hold the unpacked contents of `files`. Throws Error(data) naming file and
+/// byte of a class that is out of range.
 std::unique_ptr<Dataset> make_cifar_dataset(const CifarDescription& description,
                                             const std::vector<PackedFile>& files, HostBlock block,
                                             std::vector<std::string> class_names);

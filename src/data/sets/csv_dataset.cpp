@@ -72,12 +72,12 @@ class CsvDataset : public Dataset {
   bool codes_are_elements_;
 };
 
-/// Whether a file seems to be a table. `name`: its name in small letters.
+/// Whether a file seems to be a table. `name`: the file's name in lower case.
 bool is_table_name(std::string_view name) {
   return (name.ends_with(".csv") || name.ends_with(".tsv")) && !name.starts_with('.');
 }
 
-/// Throws for a folder without train.csv, naming a table that is there.
+/// Throws for a folder without train.csv, naming a table in this folder if there is one.
 void check_train_file(const std::filesystem::path& place) {
   if (file_kind(place) != FileKind::folder || file_kind(place / "train.csv") != FileKind::missing) return;
   const std::vector<std::string> names = list_folder(place);
@@ -111,7 +111,7 @@ void check_place(const DatasetOptions& options) {
               "data-dir");
 }
 
-/// `place`: a table, or a folder.
+/// Finds the tables of all parts. `place` is the training table, or a folder of tables.
 Parts<std::filesystem::path> find_tables(const std::filesystem::path& place) {
   const FileKind kind = file_kind(place);
   if (kind == FileKind::other || kind == FileKind::missing) {
@@ -125,8 +125,8 @@ Parts<std::filesystem::path> find_tables(const std::filesystem::path& place) {
           .test = find_part(place, Part::test, ".csv")};
 }
 
-/// Line of a warning about tables in a folder that are none of `parts`; empty: there are none, or the folder
-/// cannot be listed.
+/// Warning about tables in a folder that are not among `parts`; empty if there are none or the folder cannot
+/// be listed.
 std::string skipped_tables_warning(const std::filesystem::path& folder,
                                    const Parts<std::filesystem::path>& parts) {
   std::vector<std::string> names;
@@ -141,7 +141,7 @@ std::string skipped_tables_warning(const std::filesystem::path& folder,
                      folder.string(), counted(names.size(), "table"), printable(names[0]));
 }
 
-/// Throws Error(usage) if there is nothing to measure a model with.
+/// Throws Error(usage) if there is neither a test nor a validation table.
 void check_tested(const std::filesystem::path& place, const Parts<std::filesystem::path>& files) {
   if (!files.test.empty() || !files.validation.empty()) return;
   const bool is_file = files.train == place;
@@ -191,7 +191,7 @@ std::vector<std::uint64_t> row_keys(std::size_t rows) {
   throw Error(Category::data, fmt::format("{}: column {}: {}", labels.file, in_quotes(labels.column), what));
 }
 
-/// Names of the classes of the training rows.
+/// Names of the classes in the training rows. Throws Error(data) for a single class or an invalid name.
 std::vector<std::string> class_names_of(const RowLabels& labels) {
   std::vector<std::string> names = sorted_classes(labels.texts);
   const auto bad = std::ranges::find_if(labels.texts, has_control_characters);
@@ -205,7 +205,7 @@ std::vector<std::string> class_names_of(const RowLabels& labels) {
   return names;
 }
 
-/// Mean and deviation of the training rows' numbers.
+/// Mean and deviation of the training rows' labels.
 TargetScale scale_of(const RowLabels& labels) {
   const std::vector<double> numbers = label_numbers(labels);
   NumberSums sums;
@@ -241,7 +241,8 @@ RowTargets numbers_of(const RowLabels& labels, const TargetScale& scale) {
   return targets;
 }
 
-/// Data set of a table with classes of these names or, without `names`, with numbers of this scale.
+/// Data set of a table whose labels are the classes `names` or, if `names` is empty, numbers to be scaled by
+/// `scale`.
 std::unique_ptr<Dataset> make_labelled_dataset(const TableEncoding& encoding, EncodedTable table,
                                                const std::vector<std::string>& names,
                                                const TargetScale& scale) {
@@ -269,7 +270,7 @@ CsvTable split_off_test_rows(CsvTable& table, double fraction, Task task, DataUs
   };
   CsvTable train = without_rows(), test = without_rows();
   train.warnings = std::move(table.warnings);
-  for (CsvColumn& column : test.columns) {  // `train` warns of these
+  for (CsvColumn& column : test.columns) {  // the warnings about these are given for `train`
     column.row_id = false;
     column.spellings = {};
   }
@@ -333,8 +334,9 @@ std::vector<std::unique_ptr<Dataset>> read_labelled_tables(const DatasetOptions&
   return tables;
 }
 
-/// Tables: DIR/train.csv, DIR/val.csv and DIR/test.csv, of which one of the last two may be missing; with a
-/// test fraction, the file that the directory option names, or DIR/train.csv. Every rank has its own copy.
+/// Tables DIR/train.csv, DIR/val.csv and DIR/test.csv; val.csv or test.csv may be missing. With a test
+/// fraction, both may be missing, and the directory option may name the training table instead of a folder.
+/// Every rank has a copy of the data.
 DatasetPair open_csv(const World& world, const DatasetOptions& options, DataUse use) {
   DatasetPair pair;
   world.agree([&] {

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-/// Sums over the values of each channel. Those of pixels are whole numbers below 2^53, which are exact in any
+/// Sums over the values of each channel. Sums of pixels are whole numbers below 2^53, which are exact in any
 /// order of addition.
 class ChannelSums {
  public:
@@ -27,7 +27,7 @@ class ChannelSums {
   void add(const std::byte* sample) {
     numbers_[0] += 1.0;
     for (std::size_t c = 0; c < channels_; ++c) {
-      double sum = 0.0, squares = 0.0;  // of the sample alone: short sums have small rounding errors
+      double sum = 0.0, squares = 0.0;  // of this sample only: short sums have small rounding errors
       for (std::size_t i = c * plane_; i < (c + 1) * plane_; ++i) {
         const double value = floats_ ? static_cast<double>(reinterpret_cast<const float*>(sample)[i])
                                      : static_cast<double>(reinterpret_cast<const std::uint8_t*>(sample)[i]);
@@ -38,7 +38,7 @@ class ChannelSums {
       numbers_[2 + 2 * c] += squares;
     }
   }
-  /// Adds the sums of all ranks to each other. Collective.
+  /// Replaces the sums by the totals over all ranks. Collective.
   void add_ranks(const World& world) {
     const std::vector<double> parts = gather(world, numbers_);
     std::ranges::fill(numbers_, 0.0);
@@ -46,7 +46,7 @@ class ChannelSums {
   }
 
   std::uint64_t samples() const { return static_cast<std::uint64_t>(numbers_[0]); }
-  /// Of pixel / 255, or of the numbers; at least one sample was added.
+  /// Statistics of pixel / 255, or of the numbers. At least one sample must have been added.
   ChannelStatistics statistics() const {
     const double count = static_cast<double>(plane_) * numbers_[0], unit = floats_ ? 1.0 : 255.0;
     ChannelStatistics found;
@@ -122,7 +122,7 @@ ChannelStatistics measure_some_images(const World& world, const Dataset& dataset
       try {
         sums.add(reader.read(transform.rule(), chosen(position), reinterpret_cast<std::byte*>(place.data())));
       } catch (const Error& error) {
-        if (error.category() != Category::data) throw;  // the training reports files that cannot be read
+        if (error.category() != Category::data) throw;  // training will report files that cannot be read
       }
     }
   });

@@ -13,7 +13,7 @@ class World;
 
 /// Statistics of the values of each channel.
 struct ChannelStatistics {
-  std::vector<double> mean;       ///< [channel], of pixel / 255 or of the numbers
+  std::vector<double> mean;       ///< [channel], mean of pixel / 255 or of the numbers
   std::vector<double> deviation;  ///< [channel], population standard deviation
 };
 
@@ -22,7 +22,7 @@ struct DatasetStatistics {
   ChannelStatistics channels;
   std::uint64_t read = 0;  ///< number of samples that were read
   std::uint64_t bad = 0;   ///< number of samples that could not be read
-  int min_width = 0;       ///< of image files, each over all files; 0: no image files
+  int min_width = 0;       ///< extreme sizes over all image files; 0: no image files
   int min_height = 0;
   int max_width = 0;
   int max_height = 0;
@@ -35,10 +35,10 @@ DatasetStatistics measure_dataset(const Dataset& dataset, const InputOptions& in
                                   const AugmentOptions& augment,
                                   const std::function<void(const std::string&)>& on_bad);
 
-/// Statistics over images, prepared without augmentation: all of a data set, or 512 that depend on its size
-/// only. Images that cannot be read are left out. Sums of pixels are exact, so the result is the same on any
-/// number of ranks, each of which reads a part. Collective. Throws on all ranks Error(data) if none can be
-/// read.
+/// Statistics over all images of a data set or, if there are more than 512, over 512 of them, chosen by the
+/// size of the data set only. Images are prepared without augmentation; images that cannot be read are left
+/// out. Each rank reads a part; sums of pixels are exact, so the result does not depend on the number of
+/// ranks. Collective. Throws Error(data) on all ranks if no image can be read.
 ChannelStatistics measure_some_images(const World& world, const Dataset& dataset, double crop_share);
 
 }  // namespace lockstep

@@ -13,7 +13,7 @@ std::vector<bool> held_out(std::span<const int> labels, std::span<const std::uin
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::tuple(labels[i], keys[i], i); });
   std::vector<bool> result(labels.size());
-  double owed = 0.0;  // by rounding, to the next class
+  double owed = 0.0;  // rounding error, passed on to the next class
   for (auto begin = order.begin(), end = begin; begin != order.end(); begin = end) {
     end = std::find_if(begin, order.end(), [&](std::size_t i) { return labels[i] != labels[*begin]; });
     const auto size = static_cast<double>(end - begin);

@@ -13,13 +13,14 @@
 
 namespace lockstep {
 
-/// Unpacked contents of files, one after the other: one copy per host if it can be shared, else one per rank.
+/// Unpacked contents of files, concatenated. There is one copy per host if memory can be shared, else one per
+/// rank.
 class HostBlock {
  public:
   /// Makes a copy for this rank alone.
   explicit HostBlock(const std::vector<PackedFile>& files);
-  /// Collective; the files are equal on all ranks of a host. The first rank of each host unpacks them, or
-  /// every rank its own copy; all ranks throw its exception.
+  /// Collective; `files` must be equal on all ranks of a host. The first rank of each host unpacks them into
+  /// shared memory; without shared memory, every rank unpacks a copy. Errors are thrown on all ranks.
   HostBlock(const World& world, const std::vector<PackedFile>& files);
 
   std::span<const std::byte> bytes() const { return bytes_; }
@@ -27,10 +28,10 @@ class HostBlock {
  private:
   std::unique_ptr<SharedMemory> shared_;
   std::unique_ptr<std::byte[]> own_;
-  std::span<std::byte> bytes_;  ///< of `shared_` or `own_`
+  std::span<std::byte> bytes_;  ///< view of `shared_` or `own_`
 };
 
-/// Images in a HostBlock, with a class of one byte each.
+/// Images in a HostBlock; each image has a label of one byte.
 class HostDataset final : public Dataset {
  public:
   struct Images {
@@ -38,7 +39,7 @@ class HostDataset final : public Dataset {
     Shape shape = {};
     int classes = 0;
     std::vector<std::string> class_names = {};
-    // Addresses in the block, and bytes from a sample to the next one:
+    // Addresses in the block, and strides: bytes from one sample to the next.
     const std::uint8_t* pixels = nullptr;
     std::size_t pixel_stride = 0;
     const std::uint8_t* labels = nullptr;

@@ -21,14 +21,14 @@ struct IdxDescription {
   std::vector<std::string> class_names = {};
 };
 
-/// The image file and the label file of one split, neither read yet. Throws Error(data) for a file that is
-/// missing or has an impossible size.
+/// Finds the image file and the label file of one split, without reading them. Throws Error(data) for a file
+/// that is missing or has an impossible size.
 std::vector<PackedFile> find_idx_files(const std::filesystem::path& directory, const std::string& split,
                                        const std::string& advice);
 
-/// Data set in `block`, which holds `files` unpacked. Throws Error(data) for a wrong magic number or size,
-/// different numbers of images and labels, none at all, images of another size than `description` says, and a
-/// label out of range.
+/// Data set in `block`, which must hold the unpacked contents of `files`. Throws Error(data) for a wrong
+/// magic number or size, different numbers of images and labels, no images, images of another size than
+/// `description` says, and a label out of range.
 std::unique_ptr<Dataset> make_idx_dataset(const IdxDescription& description,
                                           const std::vector<PackedFile>& files, HostBlock block);
 

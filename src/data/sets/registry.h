@@ -5,9 +5,9 @@
 #include "data/sets/parts.h"
 #include "lockstep/dataset.h"
 
-/// All data sets: the name for --dataset and the function, defined in a file of this folder, that opens the
-/// parts that its files have (data/sets/parts.h). For training, there is a test or a validation part; either
-/// may be missing.
+/// All data sets: the name for --dataset, and the function that opens the parts for which there are files
+/// (data/sets/parts.h), defined in a file of this folder. For training, the function opens at least a test or
+/// a validation part.
 #define LOCKSTEP_DATASETS(ENTRY)             \
   ENTRY("fashion-mnist", open_fashion_mnist) \
   ENTRY("mnist", open_mnist)                 \
@@ -24,8 +24,7 @@ namespace lockstep {
 LOCKSTEP_DATASETS(LOCKSTEP_DECLARE)
 #undef LOCKSTEP_DECLARE
 
-/// Opens the parts of a data set as open_dataset does. For measuring, the test part may be missing.
-/// Collective.
+/// Opens the parts of a data set like open_dataset. For measuring, the test part may be missing. Collective.
 DatasetPair open_parts(const World& world, const DatasetOptions& options, DataUse use);
 
 }  // namespace lockstep

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-/// Samples of another data set, by their numbers there.
+/// Some of the samples of another data set, given by their ids there.
 class Subset final : public Dataset {
  public:
   Subset(const Dataset& whole, std::vector<std::uint32_t> ids, bool warns)
@@ -43,10 +43,10 @@ class Subset final : public Dataset {
  private:
   const Dataset& whole_;
   std::vector<std::uint32_t> ids_;
-  bool warns_;  ///< whether it has the whole set's warnings, as one of its parts does
+  bool warns_;  ///< whether warnings() are those of the whole set; true for one of its parts
 };
 
-/// Classes by which the samples of a data set are divided.
+/// [sample] class for the stratified division of a data set.
 std::vector<int> strata_of(const Dataset& dataset) {
   if (dataset.task() != Task::multilabel) return labels_of(dataset);
   return rarest_labels(targets_of(dataset), static_cast<std::size_t>(dataset.classes()));
@@ -62,7 +62,7 @@ void hold_out_validation(DatasetPair& pair, double fraction) {
   }
   std::vector<std::uint64_t> keys(size);
   for (std::uint64_t id = 0; id < size; ++id) {
-    keys[id] = hash_integer(id).high;  // a test fraction of a table uses the other half
+    keys[id] = hash_integer(id).high;  // the test fraction of a table uses the low half
   }
   const std::vector<bool> is_held_out = held_out(strata_of(*pair.train), keys, fraction);
   std::vector<std::uint32_t> train, validation;

@@ -9,8 +9,8 @@
 namespace lockstep {
 namespace {
 
-/// Images computed on request. A pixel is noise from 0 to 127, a random number of (image; position), plus 128
-/// in the bright cells of a 4x4 grid per channel, which are random numbers of (class).
+/// Images computed on request. A pixel is noise from 0 to 127, a random function of image and position, plus
+/// 128 in the bright cells of a 4x4 grid per channel, which are a random function of the class.
 class SyntheticDataset : public Dataset {
  public:
   SyntheticDataset(const DatasetOptions& options, std::uint64_t first, std::uint64_t size)
@@ -59,7 +59,7 @@ class SyntheticDataset : public Dataset {
     }
   }
 
-  /// First column of a cell of the grid: column * 4 / width = cell.
+  /// First image column in column `cell` of the grid, i.e. with column * 4 / width = cell.
   int first_column(int cell) const { return (cell * shape_.width + 3) / 4; }
 
   Shape shape_;

@@ -58,14 +58,14 @@ class Joined final : public Dataset {
 
  private:
   const Dataset& first() const { return *parts_.front(); }
-  /// Part with a sample, and the sample's number in it.
+  /// Part that contains sample `id`, and the sample's id in this part.
   std::pair<const Dataset&, std::uint64_t> find(std::uint64_t id) const {
     const auto part = static_cast<std::size_t>(std::ranges::upper_bound(ends_, id) - ends_.begin());
     return {*parts_[part], id - (part == 0 ? 0 : ends_[part - 1])};
   }
 
   std::vector<std::unique_ptr<Dataset>> parts_;
-  std::vector<std::uint64_t> ends_;  ///< of the parts' samples
+  std::vector<std::uint64_t> ends_;  ///< [part] id after the part's last sample
 };
 
 }  // namespace

@@ -7,19 +7,19 @@
 
 namespace lockstep {
 
-/// A model's encoding of tables, and its classes or the unit of its number.
+/// A model's encoding of tables, and its classes or the unit of the number that it predicts.
 struct TrainedTable {
   TableEncoding encoding = {};
-  Names classes = {};  ///< empty: it predicts a number
+  Names classes = {};  ///< empty: the model predicts a number
   TargetScale scale = {};
 };
 
-/// Opens all samples of a data set: the training samples, then those for validation, then those for testing.
-/// Fractions in `options` have no effect. `table`: encoding of tables; null: it follows from their training
-/// rows. Collective. Throws as open_dataset; Error(data) for a row with a class that `table` does not have.
+/// Opens all samples of a data set: the training, validation and test samples, in this order. Fractions in
+/// `options` have no effect. `table`: encoding of tables; if null, it is fitted to the training rows.
+/// Collective. Throws like open_dataset, and Error(data) for a row with a class that `table` does not have.
 std::unique_ptr<Dataset> open_whole(const World& world, DatasetOptions options, const TrainedTable* table);
 
-/// Data sets of equal shape, encoding, task and classes, one after the other. `parts`: at least one.
+/// Concatenates at least one data set, all of equal shape, encoding, task and classes.
 std::unique_ptr<Dataset> join(std::vector<std::unique_ptr<Dataset>> parts);
 
 }  // namespace lockstep

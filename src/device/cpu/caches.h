@@ -11,7 +11,7 @@ struct Cache {
   std::size_t bytes;
 };
 
-/// Caches for data of the first core, the smallest first; none if the system does not say.
+/// Data caches of the first core, smallest first; empty if hwloc cannot detect them.
 std::vector<Cache> data_caches();
 
 }  // namespace lockstep

@@ -22,7 +22,7 @@
 namespace lockstep {
 namespace {
 
-/// Limits of the shell on the memory of this process, for a message; empty: there are none.
+/// Memory limits of this process (ulimit) as text for a message; empty if there are none.
 std::string memory_limits() {
   std::string text;
   const auto add = [&](auto resource, const char* flag) {
@@ -36,7 +36,7 @@ std::string memory_limits() {
   return text;
 }
 
-/// One action of a stream's recording.
+/// One recorded action of a stream.
 struct Action {
   enum class Kind { call, record, wait } kind;
   std::function<void()> work = {};
@@ -51,7 +51,7 @@ struct Recording {
 
 class ExecutorStream : public Stream {
  public:
-  /// `recording`: that of the device in progress; null: none.
+  /// `recording`: the device's recording in progress; null: none.
   ExecutorStream(std::size_t index, Recording* const& recording) : index_(index), recording_(recording) {}
 
   void call(std::function<void()> work, Phase phase) override {
@@ -75,7 +75,7 @@ class ExecutorStream : public Stream {
   Recording* const& recording_;
 };
 
-/// The threads behind streams 1, 2, ...; stream 0 is the thread that calls run.
+/// The threads that serve streams 1, 2, ...; the thread that calls run() serves stream 0.
 class Executors {
  public:
   Executors(int threads, const std::vector<int>& processors) {
@@ -93,9 +93,9 @@ class Executors {
   Executors(const Executors&) = delete;
   Executors& operator=(const Executors&) = delete;
 
-  /// Runs task(stream) on every stream; returns when all have returned.
+  /// Calls task(stream) on the thread of every stream; returns when all calls have returned.
   void run(const std::function<void(std::size_t)>& task) {
-    const ThreadState caller;  // whatever it has done since the device was made
+    const ThreadState caller;  // its state may have changed since the device was made
     flush_denormals_to_zero();
     task_ = &task;
     started_.advance();
@@ -128,15 +128,15 @@ class Executors {
     }
   }
 
-  AwaitedCounter started_{};   ///< tasks
-  AwaitedCounter returned_{};  ///< threads, from all tasks
-  std::uint32_t returns_ = 0;  ///< its value when all have returned
+  AwaitedCounter started_{};   ///< tasks started so far
+  AwaitedCounter returned_{};  ///< calls that threads have finished so far, over all tasks
+  std::uint32_t returns_ = 0;  ///< value of returned_ when all threads have finished the current task
   std::atomic<bool> stop_{false};
   const std::function<void(std::size_t)>* task_ = nullptr;
   std::vector<std::thread> threads_;
 };
 
-/// Work of a stream at this moment. Written by the stream's thread alone, read by any.
+/// Current work of a stream. Written only by the stream's thread, read by any thread.
 struct alignas(64) StreamActivity {
   std::atomic<std::uint64_t> calls{0};
   std::atomic<Phase> phase{Phase::load};
@@ -169,7 +169,7 @@ class CpuProgram : public Program {
   std::optional<PhaseSeconds> phases(std::size_t stream) const override { return seconds_[stream].value; }
 
  private:
-  /// Written by the stream's thread alone.
+  /// Written only by the stream's thread.
   struct alignas(64) StreamSeconds {
     PhaseSeconds value;
   };
@@ -196,7 +196,8 @@ class CpuProgram : public Program {
     seconds_[stream].value = seconds;
   }
 
-  /// After a failure, skips the remaining work; events still happen, so that every stream ends.
+  /// Calls `work`, or skips it once any stream has failed. Events still happen after a failure, so every
+  /// stream ends.
   void guarded(const std::function<void()>& work) {
     if (failed_.load(std::memory_order_acquire)) {
       return;
@@ -214,7 +215,7 @@ class CpuProgram : public Program {
   Executors& executors_;
   std::vector<StreamActivity>& activities_;
   Recording recording_;
-  std::vector<AwaitedCounter> done_;  ///< runs in which each event has happened
+  std::vector<AwaitedCounter> done_;  ///< by event: number of runs in which it has happened
   std::vector<StreamSeconds> seconds_;
   std::uint32_t round_ = 0;
   std::atomic<bool> failed_{false};
@@ -295,7 +296,7 @@ class CpuDevice : public Device {
   }
 
  private:
-  ThreadState caller_;  // first, so that it is restored last
+  ThreadState caller_;  // first member, so that the thread's state is restored last
   std::vector<int> processors_;
   Executors executors_;
   std::vector<StreamActivity> activities_;  ///< by stream

@@ -26,7 +26,7 @@ using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
 
 struct Cores {
   std::vector<int> processors;  ///< first logical processor of every core that the process may run on
-  bool all = false;             ///< whether those are all cores of the machine
+  bool all = false;             ///< whether the process may run on all cores of the machine
 };
 
 Cores find_cores() {
@@ -52,16 +52,16 @@ Cores find_cores() {
   return cores;
 }
 
-/// State of a thread before its first ThreadState.
+/// State of a thread, saved by its first ThreadState.
 struct SavedThread {
-  int states = 0;  ///< that exist now
+  int states = 0;  ///< existing ThreadState objects of the thread
   bool bound = false;
   cpu_set_t processors{};
   std::fenv_t arithmetic{};  ///< includes the control bits of MXCSR (x86) and FPCR (ARM)
 };
 thread_local SavedThread saved;
 
-/// Cores of a rank. If the launcher bound it to some, these are its own.
+/// Cores of a rank: those that the launcher bound the rank to, or else its part of all cores.
 CoreRange own_part(const Cores& cores, int local_rank, int local_size) {
   const auto count = static_cast<int>(cores.processors.size());
   return cores.all ? part_of_cores(count, local_rank, std::max(1, local_size)) : CoreRange{0, count};
@@ -79,7 +79,7 @@ int available_cores(int local_rank, int local_size) {
 
 std::vector<int> processors_for_executors(int threads, int local_rank, int local_size) {
   const Cores cores = find_cores();
-  // Several containers with a limit may share all cores: each would pin its threads to the first ones.
+  // Containers with a CPU limit may share all cores; each would pin its threads to the same first cores.
   if (const auto all = static_cast<int>(cores.processors.size()); cpu_limit().value_or(all) < all) return {};
   const CoreRange own = own_part(cores, local_rank, local_size);
   if (threads > own.count) return {};
@@ -94,7 +94,7 @@ ThreadState::ThreadState() {
 }
 
 ThreadState::~ThreadState() {
-  if (saved.states == 0 || --saved.states > 0) return;  // 0: destroyed on another thread than its own
+  if (saved.states == 0 || --saved.states > 0) return;  // 0: destroyed on another thread
   if (saved.bound) sched_setaffinity(0, sizeof saved.processors, &saved.processors);
   std::fesetenv(&saved.arithmetic);
 }

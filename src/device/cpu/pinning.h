@@ -4,13 +4,14 @@
 
 namespace lockstep {
 
-/// Logical processors for `threads` executors of this rank, each on a core of its own. If the launcher bound
-/// no rank (every rank sees all cores), the host's ranks divide the cores. Empty: there are fewer cores than
-/// threads, or more than the cpu_limit of a container, and nothing is to be pinned.
+/// Logical processors for `threads` executors of this rank, each on a separate core. If the launcher did not
+/// bind the ranks (every rank sees all cores), the host's ranks divide the cores. Empty, so that nothing is
+/// pinned, if there are fewer cores than threads or if the cpu_limit of a container is below the number of
+/// cores.
 std::vector<int> processors_for_executors(int threads, int local_rank, int local_size);
 
-/// Saves the calling thread's binding to cores and its treatment of denormals. They are restored when the
-/// last of these objects of the thread is destroyed, on that thread and in any order.
+/// Saves the calling thread's core binding and denormal mode. Both are restored when the thread's last
+/// ThreadState is destroyed. The objects must be destroyed on that thread, in any order.
 class ThreadState {
  public:
   ThreadState();
@@ -22,8 +23,8 @@ class ThreadState {
 /// Binds the calling thread to one logical processor. On failure the thread stays unbound.
 void pin_this_thread(int processor);
 
-/// Makes denormal results and inputs zeros on this thread. All executors do so: bits do not depend on which
-/// one computes.
+/// Flushes denormal inputs and results to zero on this thread. All executors do so; a result's bits do not
+/// depend on which executor computes it.
 void flush_denormals_to_zero();
 
 }  // namespace lockstep

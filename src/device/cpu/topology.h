@@ -12,7 +12,7 @@ struct DestroyTopology {
 /// This machine's cores and caches (hwloc).
 using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
-/// Null if the system does not say.
+/// Null if hwloc cannot detect the topology.
 inline Topology load_topology() {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) {

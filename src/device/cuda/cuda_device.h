@@ -17,12 +17,12 @@ class CudaStream : public Stream {
   virtual StreamHandle handle() const = 0;
 };
 
-/// Memory of a device that the host fills in each run of a program, while the stream still computes with the
-/// previous contents.
+/// Device memory that the host fills in each run of a program, concurrently with earlier work of the stream.
 class Upload {
  public:
-  /// Called on the host in each run. Returns what to copy: memory from allocate_host, which must not change
-  /// until the next call, or until wait() has returned. May throw; the run then ends with this exception.
+  /// Called on the host in each run. Returns the bytes to copy, in memory from allocate_host; they must not
+  /// change until the next call, or until wait() has returned. May throw; the run then ends with this
+  /// exception.
   using Source = std::function<std::span<const std::byte>()>;
 
   explicit Upload(Buffer memory) : memory_(std::move(memory)) {}
@@ -31,14 +31,15 @@ class Upload {
   Upload& operator=(const Upload&) = delete;
 
   std::byte* data() const { return memory_.data(); }
-  /// Records copying what `source` returns to the beginning of the memory. Later work of the stream starts
-  /// after the copy. `source` is called, and the copy made, beside earlier work of the stream, except the
-  /// work before the last release; graphs end and begin here.
+  /// Records a copy of what `source` returns to the beginning of the memory. Later work of the stream starts
+  /// after the copy. `source` is called, and the copy made, while earlier work of the stream may still be
+  /// running; the copy waits only for the work before the last release. With graphs, one graph ends here and
+  /// the next begins.
   virtual void fill(Stream& stream, Source source) = 0;
-  /// Records the end of the use of the memory: later work of the stream must not access it before the next
-  /// fill. Once after each fill.
+  /// Records that the memory is no longer in use: later work of the stream must not access the memory before
+  /// the next fill. Call once after each fill.
   virtual void release(Stream& stream) = 0;
-  /// Waits until nothing is copied from the host's memory any more. Not while recording.
+  /// Waits until all copies from host memory are done. Must not be called while recording.
   virtual void wait() = 0;
   /// Total seconds for which the stream has waited for copies and their sources, in completed runs only.
   virtual double waited() const = 0;
@@ -47,20 +48,20 @@ class Upload {
   Buffer memory_;
 };
 
-// The first argument of these functions must be a stream, or device, of CUDA.
+// The first argument of these functions must be a CUDA stream or CUDA device.
 
 StreamHandle handle_of(const Stream& stream);
-/// Stream of highest priority for communication, not among streams(). In a recording, its work first waits
-/// for an event of another stream, and another stream waits for it before the end of the recording and before
-/// calls of the host.
+/// Stream of highest priority for communication, not among streams(). In a recording, the stream must first
+/// wait for an event of another stream, and another stream must wait for its work before the recording ends
+/// and before each host call.
 CudaStream& communication_stream(Device& device);
-/// Memory of the device for fills by its first stream.
+/// Allocates device memory to be filled by the device's first stream.
 std::unique_ptr<Upload> make_upload(Device& device, std::size_t bytes);
 
-/// Device on GPU `local_rank` modulo the number of visible GPUs. `graphs`: whether recordings become CUDA
-/// graphs, instead of being described to the streams anew in each run; `streams`: their number, at least 1.
-/// Neither affects the result. Only the first stream makes calls of the host and is filled by uploads. Throws
-/// Error(resource) saying why there is no GPU.
+/// Makes a device on GPU `local_rank` modulo the number of visible GPUs. `graphs`: whether recordings become
+/// CUDA graphs; if not, each run submits the described work again. `streams`: number of streams, at least 1.
+/// Neither affects the results. Only the first stream supports host calls and uploads. Throws Error(resource)
+/// with the reason if no GPU can be used.
 std::unique_ptr<Device> make_cuda_device(int local_rank = 0, bool graphs = true, std::size_t streams = 1);
 
 }  // namespace lockstep::cuda

@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// Neighbouring floats that one thread loads or stores at once. GPUs need four to reach the full memory
+/// Adjacent floats that one thread loads or stores at once. GPUs need four per access to reach full memory
 /// bandwidth.
 template <std::size_t count>
 struct alignas(count * sizeof(float)) Floats {
@@ -17,7 +17,7 @@ struct alignas(count * sizeof(float)) Floats {
 };
 constexpr std::size_t four_floats = 4;
 
-// Addresses must be multiples of the size. nvcc would turn a memcpy into loads of bytes.
+// Addresses must be multiples of sizeof(Floats<count>). nvcc would compile a memcpy to byte loads.
 template <std::size_t count>
 LOCKSTEP_HD inline Floats<count> load_floats(const float* from) {
   return *reinterpret_cast<const Floats<count>*>(from);

@@ -4,7 +4,7 @@ struct CUstream_st;
 
 namespace lockstep::cuda {
 
-/// cudaStream_t, which the host only passes on.
+/// cudaStream_t, for code that does not include CUDA's headers.
 using StreamHandle = CUstream_st*;
 
 }  // namespace lockstep::cuda

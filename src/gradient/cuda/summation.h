@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// Summation on a CUDA device, which outlives it.
+/// Summation on a CUDA device, which must outlive the summation.
 std::unique_ptr<Summation> make_summation(Device& device);
 
 }  // namespace lockstep::cuda

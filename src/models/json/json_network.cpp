@@ -21,11 +21,11 @@ namespace {
 
 constexpr std::size_t max_bytes = std::size_t{1} << 20;
 
-/// Names of values in a list of layers and its enclosing lists.
+/// Names of values in a list of layers and in the lists around it.
 struct NameScope {
   const NameScope* outer;
-  std::string prefix;  ///< of the names of layers in the network
-  Value input;         ///< input of the list, named "input"
+  std::string prefix;  ///< prefix of the layers' names in the network
+  Value input;         ///< input of the list, which layers can read by the name "input"
   std::map<std::string, Value> values{};
 
   const Value* find(const std::string& name) const {
@@ -46,7 +46,7 @@ class Builder {
   Builder(Network& network, const JsonDocument& document, int classes)
       : network_(network), document_(document), classes_(classes) {}
 
-  /// Adds the layers of `list`, of which the first reads scope.input. Returns the value of the last layer.
+  /// Adds the layers of `list`; the first layer reads scope.input. Returns the value of the last layer.
   Value add_list(const JsonValue& list, NameScope& scope) {
     if (!list.is_array() || list.empty()) {
       document_.refuse_line(list, "layers must be a list of at least one layer");
@@ -63,7 +63,8 @@ class Builder {
     return last;
   }
 
-  /// Sets the logits. Refuses a number of values other than classes, and layers that nothing reads.
+  /// Sets the logits. Refuses logits whose number of values is not the number of classes, and layers that
+  /// nothing reads.
   void finish(Value logits, const JsonValue& layers) {
     if (logits.shape() != Shape{classes_, 1, 1}) {
       const Shape& shape = logits.shape();
@@ -158,7 +159,7 @@ class Builder {
     }
   }
 
-  /// Inputs of a layer: the values that it names, or the previous value.
+  /// Inputs of a layer: the values that the layer names or, if it names none, the previous value.
   std::vector<Value> read_inputs(LayerOptions& options, Value previous, const NameScope& scope) const {
     const std::string input = options.text("input");
     std::vector<std::string> names = options.texts("inputs");
@@ -200,12 +201,12 @@ class Builder {
   Network& network_;
   const JsonDocument& document_;
   int classes_;
-  std::vector<const JsonValue*> descriptions_;  ///< of the network's layers after the input
-  /// The current layer of a list and all later layers.
+  std::vector<const JsonValue*> descriptions_;  ///< JSON of the network's layers, except the input
+  /// The current layer of a list and all later layers of the list.
   std::span<const JsonValue> later_;
 };
 
-/// The list of layers of a document, which may contain nothing else.
+/// List of layers of a document. Refuses a document that contains anything else.
 const JsonValue& layers_of(const JsonDocument& document) {
   const JsonValue& root = document.root();
   const std::vector<std::string> known{"layers"};

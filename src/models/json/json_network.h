@@ -13,8 +13,8 @@ namespace lockstep {
 inline constexpr std::size_t max_layers = 4096;
 
 /// Builds the network that a JSON text describes (docs/network-files.md) for images of shape `input` and
-/// `classes` classes. Throws Error(usage) with `origin` (the file), line and layer for every mistake. Text,
-/// nesting and number of layers are bounded.
+/// `classes` classes. Throws Error(usage) naming `origin` (the file), line and layer for every mistake. The
+/// length of the text, the nesting and the number of layers are limited.
 std::unique_ptr<Network> parse_network(std::string_view json, const std::string& origin, Shape input,
                                        int classes);
 

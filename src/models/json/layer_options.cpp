@@ -23,7 +23,7 @@ std::string label(const JsonValue& layer) {
   return name.empty() ? label : fmt::format("{} '{}'", label, name);
 }
 
-/// None: not an initializer.
+/// Initializer that `value` describes; nullopt if it is not an initializer.
 std::optional<Initializer> initializer_of(const JsonValue& value) {
   const Names kinds = choices_of(Initializer::Kind{});
   for (std::size_t i = 0; i < kinds.size(); ++i) {

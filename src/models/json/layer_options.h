@@ -8,29 +8,30 @@
 
 namespace lockstep {
 
-/// Options of a layer in a network file, each read by name. Functions throw Error(usage) with file, line and
-/// layer. `document` and its part `layer` must outlive the object.
+/// Reads the options of a layer in a network file by name. Methods throw Error(usage) naming file, line and
+/// layer. `document` and its part `layer` must outlive this object.
 class LayerOptions {
  public:
-  /// `classes`: value of OperationField::word.
+  /// `classes`: number that OperationField::word stands for.
   LayerOptions(const JsonDocument& document, const JsonValue& layer, int classes)
       : document_(document), layer_(layer), classes_(classes) {}
 
-  /// Reads an option of an operation. A missing one keeps its value; finish() refuses it if it is required.
+  /// Reads an option of an operation. If the option is missing, `value` is unchanged; finish() throws if the
+  /// option is required.
   void read(int& value, const OperationField& field);
   void read(double& value, const OperationField& field);
   void read(bool& value, const OperationField& field);
-  /// "standard", "zeros", "ones", "he_fan_out", {"normal": deviation} or {"uniform": half width}.
+  /// Reads "standard", "zeros", "ones", "he_fan_out", {"normal": deviation} or {"uniform": half width}.
   void read(Initializer& value, const OperationField& field);
-  /// Text of 1 to 100 printable characters. Empty: no such option.
+  /// Text of 1 to 100 printable characters; empty if there is no such option.
   std::string text(const char* key);
-  /// List of at least one text. Empty: no such option.
+  /// List of at least one text; empty if there is no such option.
   std::vector<std::string> texts(const char* key);
-  /// A list of layers; null: no such option.
+  /// List of layers, not checked; null if there is no such option.
   const JsonValue* layers(const char* key) { return take(key); }
 
-  /// Call after reading all options. Refuses missing options, and unknown options with the nearest known
-  /// name.
+  /// Must be called after reading all options. Throws for a missing required option, and for an unknown
+  /// option, suggesting the nearest known name.
   void finish() const;
 
   /// Throws Error(usage) with file, line of the layer, its operation and name, and `reason`.

@@ -17,7 +17,7 @@ JsonValue value_json(const Initializer& initializer) {
   return JsonValue::object({{name, initializer.scale}});
 }
 
-/// Values of the options of an operation in a file that does not contain them.
+/// Values that the options of an operation have if a file does not contain them.
 std::vector<JsonValue> defaults_of(const Operation& operation) {
   const Operation usual =
       std::visit([]<class Options>(const Options&) -> Operation { return Options{}; }, operation);
@@ -26,7 +26,7 @@ std::vector<JsonValue> defaults_of(const Operation& operation) {
   return values;
 }
 
-/// Layers of a network as a file lists them.
+/// Writes the layers of a network in the format of a network file.
 class Writer {
  public:
   explicit Writer(const Network& network)
@@ -79,7 +79,7 @@ class Writer {
     return json;
   }
 
-  /// A layer whose only input is the layer before it does not name it.
+  /// Adds the names of the layer's inputs, unless the only input is the layer before.
   void add_inputs(JsonValue& json, const Network::Layer& layer, std::size_t position) const {
     if (layer.inputs.size() == 1) {
       const auto input = static_cast<std::size_t>(layer.inputs.front());
@@ -91,7 +91,7 @@ class Writer {
 
   const Network& network_;
   int classes_;
-  std::vector<std::string> names_;  ///< of the layers in the file
+  std::vector<std::string> names_;  ///< names of the layers in the file
   std::vector<bool> is_read_;
 };
 

@@ -20,10 +20,10 @@ namespace lockstep {
 namespace {
 
 constexpr int opset = 17;
-constexpr int ir_version = 8;                                        // of ONNX 1.12, as the opset
-constexpr std::size_t max_model_bytes = (std::size_t{1} << 31) - 1;  // of a protobuf message
+constexpr int ir_version = 8;                                        // from ONNX 1.12, like the opset
+constexpr std::size_t max_model_bytes = (std::size_t{1} << 31) - 1;  // limit of protobuf messages
 
-/// Tensor of the model: [batch, channels, rows, columns], or [batch, channels] if it is flat.
+/// Tensor of the model: [batch, channels, rows, columns] or, if flat, [batch, channels].
 struct ModelTensor {
   std::string name;
   bool flat = false;
@@ -34,7 +34,7 @@ using Extents = std::vector<std::int64_t>;
 /// Padding of a pooling layer in one direction, in ONNX's terms.
 struct PoolPadding {
   std::int64_t begin = 0;
-  std::int64_t end = 0;  ///< above `begin` where the last window of ceil_mode reaches further
+  std::int64_t end = 0;  ///< above `begin` if the last window of ceil_mode extends further
 
   template <class Pool>
   PoolPadding(const Pool& pool, int size, int count)
@@ -77,7 +77,7 @@ class NetworkExporter {
     std::vector<float> bias;  ///< empty: none
   };
 
-  /// Counts the readers of each layer on which the logits depend; the output is read by the user.
+  /// Counts the readers of each layer on which the logits depend. The user counts as a reader of the output.
   void find_needed_layers() {
     const auto& layers = network_.layers();
     readers_.assign(layers.size(), 0);
@@ -100,26 +100,26 @@ class NetworkExporter {
 
   const ModelTensor& tensor(int layer) const { return tensors_[static_cast<std::size_t>(layer)]; }
   const Shape& shape_of(int layer) const { return network_.layers()[static_cast<std::size_t>(layer)].shape; }
-  /// Name of the result of a layer as [batch, channels].
+  /// Name of a layer's result in the shape [batch, channels].
   std::string flat(int layer) {
     const ModelTensor& found = tensor(layer);
     return found.flat
                ? found.name
                : graph_.add("Flatten", found.name + ".flat", {found.name}, {{"axis", std::int64_t{1}}});
   }
-  /// Name of the result of a layer as [batch, channels, rows, columns].
+  /// Name of a layer's result in the shape [batch, channels, rows, columns].
   std::string image(int layer) {
     const ModelTensor& found = tensor(layer);
     return found.flat ? reshape(found.name, found.name + ".image", shape_of(layer)) : found.name;
   }
-  /// Gives each sample another shape.
+  /// Reshapes each sample. Returns the name of the result.
   std::string reshape(const std::string& tensor, const std::string& name, const Shape& shape) {
     return reshape(tensor, name, Extents{0, shape.channels, shape.height, shape.width});
   }
   std::string reshape(const std::string& tensor, const std::string& name, const Extents& extents) {
     return graph_.add("Reshape", name, {tensor, graph_.constant(name + ".shape", extents)});
   }
-  /// Constants per channel that are broadcast over a tensor.
+  /// Shape of per-channel constants that are broadcast over a tensor.
   static Extents per_channel(std::size_t channels, bool flat) {
     const auto count = static_cast<std::int64_t>(channels);
     return flat ? Extents{count} : Extents{count, 1, 1};
@@ -183,7 +183,8 @@ class NetworkExporter {
     }
   }
 
-  /// Names of the inputs of a Conv or Gemm node. A batch norm that is folded into it has changed its weights.
+  /// Adds the weights of a Conv or Gemm node, changed by the batch norm that is folded into the layer, if
+  /// any. Returns the names of the node's inputs.
   std::vector<std::string> with_weights(const std::string& input, const Layer& layer, bool has_bias) {
     const Parameter& weight = network_.parameters()[static_cast<std::size_t>(layer.parameters.front())];
     const auto values = parameter(layer, 0);
@@ -233,7 +234,7 @@ class NetworkExporter {
             input.flat};
   }
 
-  /// Opset 17 has no group normalization: the channels of a group become one channel of an instance
+  /// Opset 17 has no group normalization, so the channels of a group become one channel of an instance
   /// normalization without weights.
   ModelTensor write(const GroupNorm& norm, const Layer& layer) {
     const ModelTensor& input = tensor(layer.inputs[0]);
@@ -296,8 +297,9 @@ class NetworkExporter {
                               PoolPadding(pool, input.width, layer.shape.width)))};
   }
 
-  /// Padding counts in the divisor only up to `padding`, not where windows of ceil_mode reach further. Then
-  /// it becomes a node of its own, since ONNX counts all padding or none.
+  /// The divisor counts padding only up to `padding`, not what lies beyond it in windows of ceil_mode. If
+  /// there are such windows, the padding becomes a separate node, because ONNX counts either all padding or
+  /// none.
   ModelTensor write(const AvgPool2d& pool, const Layer& layer) {
     const Shape& input = shape_of(layer.inputs[0]);
     PoolPadding rows(pool, input.height, layer.shape.height);
@@ -319,7 +321,7 @@ class NetworkExporter {
     return {graph_.add("AveragePool", layer.name, {x}, attributes)};
   }
 
-  /// Windows of unequal sizes become two products with matrices: one averages rows, one columns.
+  /// Pooling with windows of unequal sizes becomes two matrix products: one averages rows, one columns.
   ModelTensor write(const AdaptiveAvgPool2d& pool, const Layer& layer) {
     const Shape& input = shape_of(layer.inputs[0]);
     const std::string x = image(layer.inputs[0]);
@@ -349,7 +351,7 @@ class NetworkExporter {
     return {graph_.add(op, layer.name, inputs, attributes), all_flat};
   }
 
-  /// Has no effect in evaluation.
+  /// Leaves dropout out, because it has no effect in evaluation.
   ModelTensor write(const Dropout& /*dropout*/, const Layer& layer) {
     ++summary_.dropouts;
     return tensor(layer.inputs[0]);
@@ -359,14 +361,14 @@ class NetworkExporter {
   const ModelFile& weights_;
   const OnnxExportOptions& options_;
   GraphWriter graph_;
-  std::vector<int> readers_;  ///< of each layer; 0: it is left out
+  std::vector<int> readers_;  ///< [layer] number of readers; 0: the layer is left out
   std::vector<ModelTensor> tensors_;
-  std::set<const Layer*> folded_;  ///< batch norms that are part of the layer before them
+  std::set<const Layer*> folded_;  ///< batch norms that are folded into the layer before them
   std::size_t current_ = 0;        ///< layer that is being written
   OnnxExportSummary summary_;
 };
 
-/// Passes what protobuf writes on to a file. Exceptions do not leave protobuf's functions.
+/// Passes protobuf's output on to a file. Stores exceptions, which must not pass through protobuf.
 class AtomicFileStream : public google::protobuf::io::CopyingOutputStream {
  public:
   explicit AtomicFileStream(AtomicFile& file) : file_(file) {}

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-static_assert(std::endian::native == std::endian::little);  // as raw data of tensors
+static_assert(std::endian::native == std::endian::little);  // like the raw data of ONNX tensors
 
 void set_value(onnx::AttributeProto& attribute, std::int64_t value) {
   attribute.set_type(onnx::AttributeProto::INT);

@@ -15,15 +15,14 @@ namespace lockstep {
 /// Attribute of an ONNX node.
 using OnnxAttribute = std::pair<const char*, std::variant<std::int64_t, float, std::vector<std::int64_t>>>;
 
-/// Adds nodes and constants to an ONNX graph, whose tensors it gives unique names.
+/// Adds nodes and constants to an ONNX graph, and gives tensors unique names.
 class GraphWriter {
  public:
-  /// `output`: name of the output, which no other tensor gets.
+  /// `output`: name of the graph's output; no other tensor gets this name.
   GraphWriter(onnx::GraphProto& graph, std::string output)
       : graph_(graph), output_(std::move(output)), names_{output_} {}
 
-  /// Adds a node with one output. Returns the name of the output, which is `name` unless another tensor has
-  /// it.
+  /// Adds a node with one output. Returns the name of the output, which is `name` unless this name is taken.
   std::string add(const char* op, const std::string& name, const std::vector<std::string>& inputs,
                   const std::vector<OnnxAttribute>& attributes = {});
 
@@ -33,9 +32,9 @@ class GraphWriter {
   std::string constant(const std::string& name, std::span<const std::int64_t> values);
   std::string scalar(const std::string& name, float value) { return constant(name, {}, {&value, 1}); }
 
-  /// Declares the only input and the only output: [batch, shape...].
+  /// Declares the graph's only input, of shape [batch, shape...].
   void input(const std::string& name, onnx::TensorProto::DataType type, std::span<const std::int64_t> shape);
-  /// Renames the tensor `from`, which is the output.
+  /// Declares the tensor `from` as the graph's only output, of shape [batch, shape...], and renames it.
   void output(const std::string& from, std::span<const std::int64_t> shape);
 
  private:

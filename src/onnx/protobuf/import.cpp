@@ -28,7 +28,7 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-/// Stands for a batch size that the model leaves open, among the sizes of a tensor.
+/// Stands for the batch size in a tensor's shape if the model leaves the batch size open.
 constexpr std::int64_t any_batch = -3;
 /// Maximum number of dimensions of a shape.
 constexpr std::size_t max_rank = 16;
@@ -41,10 +41,10 @@ double parse_decimal(const std::string& text) {
   return number;
 }
 
-/// The shortest decimal number that is stored as this float: 1e-5, not 9.99999974737875163555e-06.
+/// Shortest decimal number that is stored as this float: 1e-5, not 9.99999974737875163555e-06.
 double decimal(float stored) { return parse_decimal(fmt::format("{}", stored)); }
 
-/// The shortest decimal momentum for which ONNX models store `kept`, 1 - momentum.
+/// Shortest decimal momentum for which an ONNX model, which stores 1 - momentum, contains `kept`.
 double momentum_of(float kept) {
   constexpr int most_digits = 17;  // of a double
   double momentum = 0.0;
@@ -55,14 +55,14 @@ double momentum_of(float kept) {
   return momentum;
 }
 
-/// Axes of a tensor with `rank` dimensions, ascending; those below 0 are counted from the end.
+/// Axes of a tensor with `rank` dimensions, ascending; negative axes are counted from the end.
 Extents sorted_axes(Extents axes, std::int64_t rank) {
   for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
   std::ranges::sort(axes);
   return axes;
 }
 
-/// Reads the nodes of a graph that its output depends on, in their order.
+/// Reads the nodes on which a graph's output depends, in their order.
 class GraphReader {
  public:
   using Handler = GraphTensor (GraphReader::*)(const OnnxNode&);
@@ -125,7 +125,7 @@ class GraphReader {
     for (const onnx::TensorProto& tensor : graph_.initializer()) initializers.insert(tensor.name());
     const onnx::ValueInfoProto* input = nullptr;
     for (const onnx::ValueInfoProto& each : graph_.input()) {
-      if (initializers.contains(each.name())) continue;  // as models before IR 4 list them
+      if (initializers.contains(each.name())) continue;  // models before IR 4 list initializers as inputs
       if (input != nullptr) refuse("has several inputs: only models with one input can be imported");
       input = &each;
     }
@@ -170,7 +170,7 @@ class GraphReader {
     return shape;
   }
 
-  /// Whether the model is from `lockstep export --with-preprocessing`, by the names of its first nodes.
+  /// Whether `lockstep export --with-preprocessing` wrote the model, recognised by the names of nodes.
   bool has_preprocessing() const {
     return model_.producer_name() == "lockstep" &&
            std::ranges::any_of(graph_.node(), [](const onnx::NodeProto& node) {
@@ -229,8 +229,8 @@ class GraphReader {
     return (this->*found->second)(node);
   }
 
-  /// Values of a parameter of this shape; empty unless weights are read. Each is read once: a network cannot
-  /// share parameters between layers.
+  /// Values of the parameter `from`, which must have this shape; empty unless weights are read. Refuses to
+  /// read a parameter twice, because layers of a network cannot share parameters.
   std::vector<float> parameter(const OnnxNode& node, const Constant& from, const Extents& shape) {
     if (from.shape != shape) {
       node.refuse(fmt::format("{} is [{}], not [{}]", in_quotes(from.name), fmt::join(from.shape, ","),
@@ -248,7 +248,8 @@ class GraphReader {
     for (std::size_t i = 0; i < values.size(); ++i) transposed[i] = values[i % rows * columns + i / rows];
     return transposed;
   }
-  /// "layer1.0.conv1" of the weights "layer1.0.conv1.weight"; empty: another name.
+  /// Name of the layer of the weights: "layer1.0.conv1" for "layer1.0.conv1.weight"; empty for names that do
+  /// not end with `suffix`.
   static std::string layer_name(const Constant& weights, const std::string& suffix) {
     const std::string& name = weights.name;
     return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : "";
@@ -295,14 +296,14 @@ class GraphReader {
     if (options.bias) layer.values.push_back(parameter(node, node.constant(2), {options.channels}));
     return LayerOutput{layers_.add(node, std::move(layer)), false};
   }
-  /// Whether a layer has a bias. Exporters may write zeros for none.
+  /// Whether a layer has a bias. Exporters may write zeros for a missing bias.
   bool has_bias(const OnnxNode& node) const {
     if (!node.has_input(2)) return false;
     const auto* filled = node.input_as<Filled>(2);
     if (filled != nullptr && filled->value != 0.0) node.refuse("its bias is a constant, not a parameter");
     return filled == nullptr;
   }
-  /// Padding of a convolution, which is the same on all sides.
+  /// Padding of a convolution, which must be the same on all sides.
   int padding(const OnnxNode& node, const Conv2d& conv) const {
     const std::string automatic = node.text("auto_pad", "NOTSET");
     if (automatic == "NOTSET") return node.common_option("pads", 4, 0);
@@ -362,7 +363,7 @@ class GraphReader {
     }
     return linear(node, x, transposed(matrix), nullptr);
   }
-  /// The second product of an adaptive pooling that `lockstep export` has written.
+  /// Reads the second matrix product of an adaptive pooling that `lockstep export` wrote.
   GraphTensor adaptive_pool(const OnnxNode& node, const OperationPart& part) {
     const Constant& rows = node.constant(0);
     const int size = node.option("size", static_cast<std::int64_t>(part.factor));
@@ -373,7 +374,7 @@ class GraphReader {
   /// Whether a matrix has the values that `expected` returns for its two extents.
   bool has_values(const Constant& matrix, std::vector<float> (*expected)(std::int64_t, std::int64_t)) const {
     if (matrix.transposed_rows != 0) return false;
-    const std::vector<float> values = reader_.floats(*matrix.tensor);  // first: a file may lie about extents
+    const std::vector<float> values = reader_.floats(*matrix.tensor);  // first: checks the extents
     return values == expected(matrix.shape[0], matrix.shape[1]);
   }
 
@@ -498,8 +499,9 @@ class GraphReader {
     if (part->kind != Kind::erf || term != 1.0) node.refuse_part(*part);
     return OperationPart{Kind::erf_plus_one, part->of, node.label()};
   }
-  /// Result of a layer that a node multiplies by constants (`which` 0) or adds them to (1), if the layer
-  /// takes them. None: the node has no constants, or a single number. Other constants are refused.
+  /// Reads a node that multiplies the result of a layer by constants (`which` 0) or adds constants to it (1):
+  /// makes the constants the layer's weight or bias, and returns the layer's result. Returns nullopt if the
+  /// node has no constants, or only a single number. Refuses other constants.
   std::optional<LayerOutput> affine(const OnnxNode& node, std::size_t which) {
     for (const std::size_t i : {0, 1}) {
       const auto* from = node.input_as<Constant>(i);
@@ -507,15 +509,15 @@ class GraphReader {
       const auto* x = node.input_as<LayerOutput>(1 - i);
       if (x != nullptr && set_affine(node, *x, *from, which)) return *x;
       if (node.find_number(i)) continue;
-      node.layer_output(1 - i);  // refuses what is not a layer's result
+      node.layer_output(1 - i);  // refuses an input that is not a layer's result
       node.refuse(
           "constants are supported as bias of a convolution or linear layer, and as weights of a group "
           "normalization only");
     }
     return std::nullopt;
   }
-  /// Takes constants per channel as weight (`which` 0) or bias (1) of the layer that gives x, if it is one
-  /// without them that nothing else reads. Returns whether it is.
+  /// Uses constants per channel as the weight (`which` 0) or bias (1) of the layer that computes x, if this
+  /// layer has none and no other node reads the layer's result. Returns whether the constants were used.
   bool set_affine(const OnnxNode& node, LayerOutput x, const Constant& from, std::size_t which) {
     ImportedLayer& layer = layers_[x.layer];
     const std::int64_t channels = layer.shape.channels;
@@ -530,7 +532,7 @@ class GraphReader {
       layer.values.push_back(parameter(node, values, {channels}));
       return true;
     }
-    // A weight after the bias would be of both.
+    // A weight after the bias would multiply the bias, too.
     const bool is_free = !layer.given[which] && !layer.given[1];
     if (fits && is_free && std::holds_alternative<GroupNorm>(layer.operation)) {
       layer.given[which] = true;
@@ -548,7 +550,7 @@ class GraphReader {
     for (std::size_t i = 0; i < node.inputs(); ++i) inputs.push_back(node.layer_output(i));
     const std::int64_t axis = node.integer("axis", 1), rank = inputs.front().flat ? 2 : 4;
     if (axis != 1 && axis != 1 - rank) node.refuse(fmt::format("axis {} is not that of the channels", axis));
-    // A layer takes at most max_inputs inputs: more are joined by several layers.
+    // A layer has at most max_inputs inputs; more inputs are joined by several layers.
     LayerOutput joined = inputs.front();
     for (std::size_t i = 1; i < inputs.size();) {
       std::vector<LayerOutput> some{joined};
@@ -571,14 +573,15 @@ class GraphReader {
     notes_.push_back(fmt::format("{} at the end is left out: the network gives logits", node.op()));
     return x;
   }
-  /// Exporters write equal parameters once, with an Identity that has the name of each other one.
+  /// Exporters write equal parameters once; each further parameter is an Identity node whose output has the
+  /// name of the parameter.
   GraphTensor identity(const OnnxNode& node) {
     GraphTensor x = node.tensor(0);
     if (auto* constant = std::get_if<Constant>(&x)) constant->name = node.output();
     return x;
   }
   GraphTensor cast(const OnnxNode& node) { return converted(node, node.integer("to", 0)); }
-  /// Converts to the type of the second input: results of layers are float, sizes int64.
+  /// Converts to the type of the second input: float for results of layers, int64 for sizes.
   GraphTensor cast_like(const OnnxNode& node) {
     if (node.input_as<Filled>(1) != nullptr) node.refuse("the type of its second input is not known");
     std::int64_t to = onnx::TensorProto::FLOAT;
@@ -594,7 +597,7 @@ class GraphReader {
 
   // Pooling.
 
-  /// `options`: padding by a Pad node before the pooling, and whether padding counts.
+  /// `options`: padding by a Pad node before the pooling, and whether padding counts in an average.
   template <class Pool>
   GraphTensor pool(const OnnxNode& node, LayerOutput x, Pool options) {
     options.kernel = node.common_option("kernel_shape", 2, 0);
@@ -612,8 +615,8 @@ class GraphReader {
     if (options.kernel == 1 && options.stride == 1 && options.padding == 0) return x;
     return layer(node, options, {x});
   }
-  /// Larger padding after the last pixel than before the first is that of a window of ceil_mode, which
-  /// exporters may write so.
+  /// Sets the padding. Accepts larger padding after the last pixel than before the first only if it amounts
+  /// to ceil_mode, which some exporters write in this way.
   template <class Pool>
   void set_padding(const OnnxNode& node, Pool& options, const Shape& input) const {
     Extents pads = node.integers("pads", Extents(4, 0));
@@ -652,7 +655,7 @@ class GraphReader {
     return pool(node, node.image(),
                 AvgPool2d{.count_include_pad = node.integer("count_include_pad", 0) != 0});
   }
-  /// Zeros on all sides of an image.
+  /// Reads a node that pads images with the same number of zeros on all sides.
   GraphTensor pad(const OnnxNode& node) {
     const LayerOutput x = node.image();
     const Extents& pads = node.sizes(1);
@@ -665,8 +668,8 @@ class GraphReader {
     if (p == 0) return x;
     return OperationPart{Kind::padded, x, node.label(), static_cast<double>(node.option("pads", p))};
   }
-  /// Number of rows, and of columns, into which a pooling divides an image, as an adaptive pooling does;
-  /// 0: its windows are others.
+  /// Size of the adaptive pooling that is equivalent to a pooling with windows of `kernel`; 0 if there is
+  /// none.
   static int tiles(const OnnxNode& node, const Extents& kernel, const Shape& input) {
     if (kernel[0] < 1 || kernel[0] > input.height) return 0;
     const int count = input.height / static_cast<int>(kernel[0]);
@@ -700,7 +703,7 @@ class GraphReader {
     if (axis != 1 && axis != (x.flat ? -1 : -3)) node.refuse(fmt::format("axis {} is not supported", axis));
     return flattened(node, x);
   }
-  /// Sizes of the dimensions of a layer's result. `batch`: that of the first.
+  /// Sizes of the dimensions of a layer's result. `batch`: size of the first dimension.
   Extents extents(LayerOutput x, std::int64_t batch) const {
     const Shape& shape = layers_.shape(x.layer);
     if (x.flat) return {batch, shape.channels};
@@ -726,8 +729,8 @@ class GraphReader {
     if (to.size() == 3) return OperationPart{Kind::grouped, x, node.label(), static_cast<double>(to[1])};
     node.refuse(fmt::format("the shape [{}] is not supported", fmt::join(node.sizes(1), ",")));
   }
-  /// Completes the shape that a layer's result gets: 0 for the batch, sizes for the rest. Returns false if
-  /// the first dimension is not the batch.
+  /// Completes the shape to which a layer's result is reshaped: 0 for the batch, sizes for all other
+  /// dimensions. Returns false if the first dimension is not the batch, or the sizes do not fit.
   bool resolve(Extents& to, LayerOutput x) const {
     if (to.size() < 2) return false;
     const Extents from = extents(x, 0);
@@ -751,7 +754,7 @@ class GraphReader {
     to[0] = 0;
     return is_whole && is_batch;
   }
-  /// The end of a group normalization: the shape that its input had.
+  /// Reads the reshape at the end of a group normalization, which restores the shape of the input.
   GraphTensor from_groups(const OnnxNode& node, const OperationPart& part, Extents to) {
     if (part.kind != Kind::normalized) node.refuse_part(part);
     if (!resolve(to, part.of) || to != extents(part.of, 0)) {
@@ -866,12 +869,12 @@ class GraphReader {
   const onnx::GraphProto& graph_;
   const OnnxImportOptions& options_;
   TensorReader reader_;
-  std::int64_t batch_ = any_batch;  ///< number of samples in the model's shapes
+  std::int64_t batch_ = any_batch;  ///< batch size in the model's shapes
   OnnxNode::Tensors tensors_;
   ImportedLayers layers_;
   std::vector<const onnx::NodeProto*> needed_;
-  std::map<std::string, int> readers_;  ///< of each tensor
-  std::set<std::string> read_;          ///< parameters
+  std::map<std::string, int> readers_;  ///< [tensor] number of readers
+  std::set<std::string> read_;          ///< names of the parameters that were read
   std::vector<std::string> notes_;
 };
 

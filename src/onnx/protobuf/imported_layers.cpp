@@ -27,16 +27,17 @@ std::string text_of(const Initializer& initializer) {
   return has_scale(initializer.kind) ? fmt::format("{} {}", name, initializer.scale) : name;
 }
 
-/// Whether a network file can have a layer of this name, and its parameters.
+/// Whether a layer in a network file can have this name. The names of its parameters, which are longer, must
+/// be possible, too.
 bool can_be_name(const std::string& name) {
   const std::string longest = name + ".running_mean";
   return !name.empty() && name != "input" && printable(longest) == longest;
 }
 
-/// Numbers of layers by the rule for the first values of their weights.
+/// Counts layers by the rule for the initial values of their weights.
 class RuleCounts {
  public:
-  /// `rule`: none if the weights are trained.
+  /// `rule`: nullopt if the weights are trained.
   void add(const std::optional<Initializer>& rule) {
     if (!rule) {
       ++trained_;
@@ -98,7 +99,8 @@ std::vector<Parameter> ImportedLayers::parameters(const ImportedLayer& layer) co
   return parameters_of(layer.operation, {.name = layer.name, .inputs = shapes});
 }
 
-/// Keeps `output`, which becomes the last layer, the layers on which it depends, and the input.
+/// Keeps only the layer `output`, which becomes the last layer, the layers on which it depends, and the
+/// input.
 void ImportedLayers::remove_all_but_sources_of(int output) {
   std::vector<bool> is_read(layers_.size());
   is_read.front() = true;
@@ -107,7 +109,7 @@ void ImportedLayers::remove_all_but_sources_of(int output) {
     if (!is_read[i]) continue;
     for (const int input : layers_[i].inputs) is_read[static_cast<std::size_t>(input)] = true;
   }
-  std::vector<int> positions;  // among the layers that are left
+  std::vector<int> positions;  // [layer] position among the layers that are left
   std::vector<ImportedLayer> left;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     positions.push_back(static_cast<int>(left.size()));
@@ -118,7 +120,8 @@ void ImportedLayers::remove_all_but_sources_of(int output) {
   layers_ = std::move(left);
 }
 
-/// Parameters of folded or computed weights have names such as "onnx::Conv_193", or none.
+/// Numbers layers with parameters but without a usable name. Folded or computed weights have names such as
+/// "onnx::Conv_193", or none.
 void ImportedLayers::complete_names(OnnxImport& result) {
   std::set<std::string> taken;
   for (ImportedLayer& layer : layers_) {

@@ -15,9 +15,9 @@
 namespace lockstep {
 namespace {
 
-constexpr std::uint64_t max_message_bytes = (std::uint64_t{1} << 31) - 1;  // of protobuf
+constexpr std::uint64_t max_message_bytes = (std::uint64_t{1} << 31) - 1;  // limit of protobuf
 
-/// Largest number of values of a tensor; more are a damaged shape.
+/// Maximum number of values of a tensor. A larger shape counts as damaged.
 constexpr std::uint64_t max_tensor_values = std::uint64_t{1} << 32;
 
 std::string entry_of(const onnx::TensorProto& tensor, const char* key) {
@@ -27,7 +27,7 @@ std::string entry_of(const onnx::TensorProto& tensor, const char* key) {
   return {};
 }
 
-/// Whole number of a text; `fallback` for an empty one, none for another text.
+/// Parses `text` as a whole number. Returns `fallback` for an empty text, nullopt if it is not a number.
 std::optional<std::uint64_t> number_of(const std::string& text, std::uint64_t fallback) {
   return text.empty() ? std::optional(fallback) : whole_number<std::uint64_t>(text);
 }
@@ -78,7 +78,7 @@ std::vector<std::int64_t> TensorReader::shape(const onnx::TensorProto& tensor) c
   return {tensor.dims().begin(), tensor.dims().end()};
 }
 
-/// The values are in a file in the folder of the model, and nowhere else, since models come from anywhere.
+/// Reads values from another file, which must be in the folder of the model, because models are untrusted.
 template <class Value>
 std::vector<Value> TensorReader::external_values(const onnx::TensorProto& tensor) const {
   const std::filesystem::path location = entry_of(tensor, "location");

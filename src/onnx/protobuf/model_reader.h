@@ -10,19 +10,19 @@
 
 namespace lockstep {
 
-/// Reads the message of an ONNX file. Throws Error(data) unless it is a model with a graph, or where
-/// InputFile does.
+/// Reads the message of an ONNX file. Throws Error(data) if the file is not a model with nodes, and the
+/// errors of InputFile.
 onnx::ModelProto read_onnx_model(const std::filesystem::path& file);
-/// Same for the bytes of a file, at most 2 GiB.
+/// Same for the contents `bytes` of a file, less than 2 GiB.
 onnx::ModelProto parse_onnx_model(std::span<const std::byte> bytes, const std::filesystem::path& file);
 
-/// Reads the values of tensors of an ONNX file, which may be in other files of its folder. Errors are
-/// Error(data) with file, tensor and reason.
+/// Reads the values of tensors of an ONNX file; values may also be in other files of its folder. Throws
+/// Error(data) naming file, tensor and reason.
 class TensorReader {
  public:
   explicit TensorReader(std::filesystem::path file) : file_(std::move(file)) {}
 
-  /// Extents of a tensor, whose number of values is limited.
+  /// Extents of a tensor. Refuses a tensor with too many values.
   std::vector<std::int64_t> shape(const onnx::TensorProto& tensor) const;
   std::vector<float> floats(const onnx::TensorProto& tensor) const;
   std::vector<std::int64_t> integers(const onnx::TensorProto& tensor) const;
@@ -30,7 +30,7 @@ class TensorReader {
  private:
   [[noreturn]] void refuse(const onnx::TensorProto& tensor, const std::string& reason) const;
   std::size_t count_values(const onnx::TensorProto& tensor) const;
-  /// `field`: the values if the tensor has neither raw data nor a file.
+  /// `field`: the tensor's values, or empty if they are raw data or in another file.
   template <class Value, class Field>
   std::vector<Value> values_of(const onnx::TensorProto& tensor, const Field& field) const;
   template <class Value>

@@ -25,9 +25,9 @@ struct Constant {
   const onnx::TensorProto* tensor;
   std::string name;
   std::vector<std::int64_t> shape;
-  std::int64_t transposed_rows = 0;  ///< rows of the tensor, of which this is the transpose; 0: it is not
+  std::int64_t transposed_rows = 0;  ///< rows of `tensor` if the constant is its transpose; 0: it is not
 };
-/// Constant of equal numbers.
+/// Constant whose elements all have the same value.
 struct Filled {
   double value;
   std::vector<std::int64_t> shape;
@@ -36,7 +36,7 @@ struct Filled {
 struct Sizes {
   std::vector<std::int64_t> values;
 };
-/// Result of a node that is an operation only together with later nodes.
+/// Result of a node that forms an operation only together with later nodes.
 struct OperationPart {
   enum class Kind {
     scaled,        ///< x * factor
@@ -47,58 +47,58 @@ struct OperationPart {
     grouped,       ///< x as [batch, factor groups, values]
     normalized,    ///< same, each group normalized
     padded,        ///< x with `factor` zeros on each side
-    narrowed,      ///< x, whose columns an adaptive pooling has averaged to `factor` columns
+    narrowed,      ///< x with columns averaged to `factor` columns, by an adaptive pooling
   } kind;
   LayerOutput of;
   std::string node;  ///< label of the node
   double factor = 1.0;
   double eps = 0.0;
 };
-/// A tensor of an ONNX graph, as the import sees it.
+/// A tensor of an ONNX graph during the import.
 using GraphTensor = std::variant<LayerOutput, Constant, Filled, Sizes, OperationPart>;
 
-/// A node of an ONNX graph, with its inputs and attributes. Functions throw Error(data) with file and node.
+/// A node of an ONNX graph, with its inputs and attributes. Methods throw Error(data) naming file and node.
 class OnnxNode {
  public:
-  /// Tensors by name: those of the model, and the results of earlier nodes.
+  /// Tensors by name: constants and input of the model, and results of earlier nodes.
   using Tensors = std::map<std::string, GraphTensor>;
 
   static constexpr const char* needs_matrix = "is supported for [batch, values] and a matrix only";
 
-  /// The arguments must outlive the object.
+  /// All arguments must outlive this object.
   OnnxNode(const std::string& file, const onnx::NodeProto& proto, const Tensors& tensors,
            const TensorReader& reader)
       : file_(file), proto_(proto), tensors_(tensors), reader_(reader) {}
 
   const std::string& op() const { return proto_.op_type(); }
-  /// "node 'layer1.conv' (Conv)"; a node without a name is called after its first output.
+  /// "node 'layer1.conv' (Conv)"; a node without a name is named after its first output.
   std::string label() const;
   [[noreturn]] void refuse(const std::string& reason) const;
-  /// Refuses the node that gives `part`.
+  /// Refuses the node whose result is `part`.
   [[noreturn]] void refuse_part(const OperationPart& part) const;
 
-  /// Names of an input, which must be there, and of the output.
+  /// Name of an input, which must exist, and of the output.
   const std::string& input(std::size_t number) const;
   const std::string& output() const { return proto_.output(0); }
 
-  // Inputs. Functions that do not return a pointer or an optional refuse another kind of tensor.
+  // Inputs. Methods that do not return a pointer or an optional refuse inputs of the wrong kind.
 
   std::size_t inputs() const { return static_cast<std::size_t>(proto_.input_size()); }
   bool has_input(std::size_t number) const { return number < inputs() && !input_or_empty(number).empty(); }
   const GraphTensor& tensor(std::size_t number) const;
-  /// An input that is a T, else null.
+  /// The input if it is a T, else null.
   template <class T>
   const T* input_as(std::size_t number) const {
     return std::get_if<T>(&tensor(number));
   }
-  /// An input that is this part of an operation, else null.
+  /// The input if it is a part of an operation of this kind, else null.
   const OperationPart* find_part(std::size_t number, OperationPart::Kind kind) const;
   LayerOutput layer_output(std::size_t number = 0) const;
-  /// The first input: a layer's result that is not flat.
+  /// The first input, which must be a layer's result that is not flat.
   LayerOutput image() const;
   const Constant& constant(std::size_t number) const;
   const std::vector<std::int64_t>& sizes(std::size_t number) const;
-  /// A constant that is a single number.
+  /// Value of an input that is a single constant number; nullopt for other inputs.
   std::optional<double> find_number(std::size_t number) const;
   double number(std::size_t input) const;
   double number_or_attribute(const char* attribute, std::size_t input, float fallback) const {
@@ -115,9 +115,9 @@ class OnnxNode {
   std::string text(const char* attribute, const char* fallback) const;
   std::vector<std::int64_t> integers(const char* attribute, std::vector<std::int64_t> fallback) const;
   const onnx::TensorProto* tensor_attribute(const char* attribute) const;
-  /// An option of a layer: `value`, which must be from 0 to the maximum of network files.
+  /// Returns `value` as an option of a layer. Refuses a value that is not from 0 to max_window.
   int option(const char* what, std::int64_t value) const;
-  /// Value that all entries of an attribute have, of which there must be `count`.
+  /// Value of an attribute with `count` entries, which must all be equal.
   int common_option(const char* attribute, std::size_t count, std::int64_t fallback) const;
 
  private:

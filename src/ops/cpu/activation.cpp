@@ -4,7 +4,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Saves a bit per value, so that the memory of the input is free after forward.
+/// Saves a bit per value instead of the input, so that the input's memory is free after forward.
 template <class Element>
 Op plan_relu(const OpRequest& request) {
   const auto& functions = functions_of<Element>(elementwise_kernels(request.level));

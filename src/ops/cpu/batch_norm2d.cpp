@@ -42,7 +42,7 @@ BatchNormShape shape_of(const BatchNormLayer<Element>& layer, const NodeMemory<E
           .stream = stream};
 }
 
-/// `measures`: whether the statistics are computed and saved, not read.
+/// `measures`: whether to compute and save the statistics instead of reading saved ones.
 template <class Element>
 void normalize(const BatchNormLayer<Element>& layer, const NodeMemory<Element>& memory, bool measures) {
   const Saved saved = saved_of(layer, memory);

@@ -11,7 +11,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Limit for the values and gradients of a piece.
+/// Maximum bytes of the values and gradients of a piece.
 constexpr std::size_t piece_limit = std::size_t{512} << 10;
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
@@ -22,14 +22,14 @@ bool is_by_channel(const Graph& graph, const GraphNode& node) {
 
 /// A value between two operations of a chain, and its gradient.
 struct Intermediate {
-  bool kept = false;         ///< whether all channels are in saved memory; else one piece in scratch memory
-  bool recomputed = false;   ///< whether backward computes a piece once more
+  bool kept = false;         ///< whether saved memory holds all channels; else scratch memory holds one piece
+  bool recomputed = false;   ///< whether backward recomputes the value, piece by piece
   std::size_t offset = 0;    ///< in saved or scratch memory
   std::size_t gradient = 0;  ///< offset of a piece in scratch memory
 };
 
-/// The operation of a node, planned for one piece of the channels. Sizes are for one piece; offsets are where
-/// the first piece begins.
+/// The operation of a node, planned for one piece of the channels. Sizes are those of one piece; offsets are
+/// those of the first piece.
 struct Link {
   Op op;
   std::size_t input_bytes = 0;
@@ -46,7 +46,7 @@ const std::byte* moved(const void* memory, std::size_t bytes) {
 }
 std::byte* moved(void* memory, std::size_t bytes) { return static_cast<std::byte*>(memory) + bytes; }
 
-/// Runs its links on equal pieces of the channels, one piece after the other.
+/// Runs all links on one piece of the channels, then on the next; pieces have equal size.
 class Chain {
  public:
   std::vector<Link> links;
@@ -67,7 +67,7 @@ class Chain {
     }
   }
 
-  /// Computes the output once more from the last value that is kept.
+  /// Recomputes the output from the last intermediate value that is kept.
   void recompute(const AnyMemory& memory) const {
     for (std::size_t piece = 0; piece < pieces; ++piece) {
       for (std::size_t i = first_recomputed(); i < links.size(); ++i) {
@@ -129,7 +129,7 @@ class Chain {
   }
 };
 
-/// The node with `channels` of its channels.
+/// Returns the node reduced to `channels` channels.
 GraphNode with_channels(GraphNode node, int channels) {
   node.shape.channels = channels;
   if (auto* const conv = std::get_if<Conv2d>(&node.operation)) conv->channels = conv->groups = channels;
@@ -141,7 +141,7 @@ Op plan_depthwise(const OpRequest& request) {
   return request.node.zero_bias_gradient ? with_zero_bias_gradient(request, std::move(op)) : op;
 }
 
-/// Plans the links for pieces of `channels`, of which there are `pieces`.
+/// Plans the links for `pieces` pieces of `channels` channels each.
 std::vector<Link> plan_links(const Graph& graph, NodeRange nodes, const OpRequest& request, bool backward,
                              int channels, std::size_t pieces) {
   constexpr auto never = static_cast<std::size_t>(-1);
@@ -180,8 +180,8 @@ std::vector<Link> plan_links(const Graph& graph, NodeRange nodes, const OpReques
   return links;
 }
 
-/// Decides which intermediate values backward needs, and which of them are kept or computed once more.
-/// Returns whether backward reads the chain's input.
+/// Decides which intermediate values backward needs, and whether to keep or recompute each of them. Returns
+/// whether backward reads the chain's input.
 bool choose_kept(std::vector<Link>& links) {
   bool needed = false;
   for (std::size_t i = links.size() - 1; i-- > 0;) {

@@ -12,7 +12,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Sets values of the last group's missing lanes to `missing`.
+/// Sets the values in missing lanes of the last group to `missing`.
 template <class Value>
 void fill_lanes(int samples, Value missing, Value* values) {
   if (values != nullptr) std::fill(values + samples, values + groups_of(samples) * lanes, missing);
@@ -77,7 +77,7 @@ CpuPlan::CpuPlan(const Graph& graph, const std::vector<NodeRange>& chains, const
 WorkspaceBytes CpuPlan::needed_bytes() const {
   WorkspaceBytes bytes;
   bytes.samples = static_cast<std::size_t>(groups_of(options_.samples)) * lanes;
-  if (stores_bf16()) {  // loading and the loss compute in floats
+  if (stores_bf16()) {  // the loss computes in floats
     bytes.loss_scratch = widened_loss_bytes(graph_.nodes[at(graph_.output)].shape, options_.samples);
   }
   for (std::size_t i = 0; i < ops_.size(); ++i) {

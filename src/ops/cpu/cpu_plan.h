@@ -10,31 +10,31 @@
 namespace lockstep::cpu {
 
 /// A graph compiled for CPU executors and micro-batches of up to options.samples. Immutable: any number of
-/// executors run it concurrently, each with its own workspace, aligned to 64 bytes. `parameters` and
+/// executors can run it concurrently. Each needs a separate workspace, aligned to 64 bytes. `parameters` and
 /// `gradients` are arenas of the plan's layout.
 class CpuPlan : public GraphWalk<CpuPlan> {
  public:
-  /// `dtype` of stored activations: fp32 or bf16.
+  /// `dtype`: type of stored activations, fp32 or bf16.
   CpuPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Level level,
           DataType dtype = DataType::fp32);
 
   std::size_t workspace_bytes() const { return memory_.bytes; }
-  /// Whether the products of a node are of bf16, whichever instructions compute them.
+  /// Whether a node multiplies bf16 values, with or without bf16 instructions.
   bool multiplies_bf16(std::size_t node) const { return ops_[node].multiplies_bf16; }
-  /// Copies the samples of a micro-batch into the lanes of the workspace, and pads its arrays to whole
-  /// groups.
+  /// Copies the samples of a micro-batch into the lanes of the workspace, and pads the micro-batch's labels
+  /// and shares to whole groups.
   void load(const MicroBatch& batch, const SampleFormat& format, std::byte* workspace) const;
   /// Runs nodes of the loaded micro-batch, which may be empty, from first to last. Writes `result` if the
   /// range contains the loss.
   void forward(const MicroBatch& batch, NodeRange range, const float* parameters, LeafResult* result,
                std::byte* workspace) const;
-  /// Class of the largest logit of each sample, in the workspace. Valid after forward.
+  /// Class of each sample's largest logit, stored in the workspace. Valid after forward.
   std::span<const std::int32_t> predictions(const MicroBatch& batch, const std::byte* workspace) const;
-  /// Writes the network's outputs of each sample, [sample][output]. Valid after forward.
+  /// Writes the network's outputs for each sample, [sample][output]. Call after forward.
   void write_outputs(const MicroBatch& batch, std::byte* workspace, float* outputs) const;
-  std::size_t outputs_size() const;  ///< of a sample
-  /// Runs nodes backward after forward, from last to first; overwrites the gradients of the summed loss.
-  /// Training plans only. Gradients of frozen parameters are unspecified.
+  std::size_t outputs_size() const;  ///< number of outputs per sample
+  /// After forward, runs backward of nodes from last to first; overwrites `gradients` with gradients of the
+  /// summed loss. Training plans only. Gradients of frozen parameters are unspecified.
   void backward(const MicroBatch& batch, NodeRange range, const float* parameters, float* gradients,
                 std::byte* workspace) const;
 
@@ -43,7 +43,7 @@ class CpuPlan : public GraphWalk<CpuPlan> {
   CpuPlan(const Graph& graph, const std::vector<NodeRange>& chains, const ArenaLayout& layout,
           const PlanOptions& options, Level level, DataType dtype);
 
-  // For the walk.
+  // Called by GraphWalk.
   void run_forward(const Pass& /*pass*/, std::size_t node, const AnyMemory& memory) const {
     ops_[node].forward(memory);
   }

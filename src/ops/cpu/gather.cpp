@@ -8,10 +8,10 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Maximum number of columns gathered at once, so that a partner's values fit on the stack.
+/// Maximum number of columns gathered at once, so that the partners' values fit on the stack.
 constexpr int max_columns = 64;
 
-/// Adjacent columns of one row, at the same offset in every sample.
+/// Adjacent columns of one row. Their offset is the same in every sample.
 struct RowPart {
   std::size_t offset;
   int columns;

@@ -9,9 +9,9 @@ namespace {
 template <class Element>
 struct GroupNormLayer {
   const GroupNormFunctions<Element>* kernels;
-  GroupNormShape shape;  ///< of a full micro-batch
+  GroupNormShape shape;  ///< shape for a full micro-batch
   float eps;
-  std::size_t inverse_offset;  ///< of inverse deviations in saved memory, after the means
+  std::size_t inverse_offset;  ///< offset of the inverse deviations in saved memory, after the means
 };
 
 GroupNormShape shape_of(GroupNormShape shape, int samples) {

@@ -43,7 +43,7 @@ bool has_tiles() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & amx_bf16) != 0 && (d & amx_tile) != 0;
 }
 
-/// Linux gives a process the state of AMX's tiles on request only.
+/// Requests permission to use AMX tiles, which Linux grants to processes on request only.
 bool may_use_tiles() {
   constexpr int request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr int tile_data = 18;               // XFEATURE_XTILEDATA, a component of the processor's state
@@ -61,7 +61,7 @@ bool has_amx() {
 bool has_neon() { return true; }
 #endif
 
-/// Levels in this build, the best last.
+/// Levels in this build, best last.
 const std::vector<Entry>& entries() {
 #define LOCKSTEP_LEVEL_ENTRY(level_, ...) {Level::level_, #level_, has_##level_},
   static const std::vector<Entry> all{LOCKSTEP_BUILT_LEVELS(LOCKSTEP_LEVEL_ENTRY)};

@@ -7,14 +7,14 @@
 
 namespace lockstep::cpu {
 
-/// Best level of this machine. Throws Error(resource) if it has none.
+/// Best level that this machine supports. Throws Error(resource) if there is none.
 Level best_level();
-/// Level of that name, or the best one for "auto". Throws Error(usage) for names that this build or this
-/// machine lacks.
+/// Level with this name; best_level() for "auto". Throws Error(usage) if this build or this machine does not
+/// support the level.
 Level level_by_name(const std::string& name);
-/// "unknown": this build does not have the level.
+/// Name of a level; "unknown" if this build does not have it.
 const char* level_name(Level level);
-/// Levels that this machine supports, the best last.
+/// Levels that this build and this machine support, best last.
 std::vector<Level> available_levels();
 
 }  // namespace lockstep::cpu

@@ -16,7 +16,7 @@ struct LinearLayer {
   int inputs;
   int outputs;
   bool relu;
-  std::size_t grad_offset;  ///< of the gradient before the ReLU, in scratch memory
+  std::size_t grad_offset;  ///< offset in scratch memory of the gradient before the ReLU
   std::size_t work_offset;
   RoundedWeights weights;
 };

@@ -6,7 +6,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// `smoothing`: fraction of every target that is spread evenly over the classes (Szegedy et al., 2016).
+/// `smoothing`: fraction of each target that is distributed evenly over all classes (Szegedy et al., 2016).
 Loss plan_cross_entropy(Shape logits, float smoothing, Level level) {
   const CrossEntropyKernels& kernels = cross_entropy_kernels(level);
   const int classes = static_cast<int>(logits.size());

@@ -15,11 +15,12 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Sizes of the arrays together: of a cache half, of the memory four times the largest cache. Where that is
-/// very large, as on machines whose cache is shared by many cores, the largest size.
+/// Maximum total size of the arrays. A cache is measured with arrays of half its size, main memory with
+/// arrays of four times the largest cache, but at most this size: a cache shared by many cores may be very
+/// large.
 constexpr std::size_t largest_arrays = std::size_t{384} << 20;
 
-/// Shortest time of several runs, since other work on the machine only makes them longer.
+/// Shortest time of several runs: other load on the machine can only make runs longer.
 double shortest(int runs, const std::function<void()>& run) {
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < runs; ++i) {
@@ -30,7 +31,7 @@ double shortest(int runs, const std::function<void()>& run) {
   return best;
 }
 
-/// Speed of multiply(rounds), which returns its number of floating-point operations.
+/// Speed of multiply(rounds), which must return the number of floating-point operations.
 template <class Multiply>
 double flop_per_s(std::int64_t rounds, const Multiply& multiply) {
   double flop = 0.0;
@@ -44,7 +45,7 @@ std::optional<double> bf16_flop_per_s(Level level) {
   return flop_per_s(50'000, multiply);  // about 2 ms
 }
 
-/// Bytes/s of a triad whose three arrays have `bytes` together. It is repeated for about a millisecond.
+/// Bytes/s of a triad whose three arrays have `bytes` in total. Small arrays are processed repeatedly.
 double bytes_per_s(const LimitKernels& kernels, std::size_t bytes, std::span<float> memory) {
   const std::size_t pixels = std::max<std::size_t>(1, bytes / (3 * lanes * sizeof(float)));
   const std::size_t repeats = std::max<std::size_t>(1, (std::size_t{16} << 20) / bytes);

@@ -6,7 +6,7 @@
 
 namespace lockstep::cpu {
 
-/// Measures the limits of an executor, in about a second. Throws Error(resource) when memory is short.
+/// Measures the limits of an executor, in about a second. Throws Error(resource) if memory is insufficient.
 ThreadLimits measure_limits(Level level, Device& device);
 
 }  // namespace lockstep::cpu

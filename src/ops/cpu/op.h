@@ -21,34 +21,36 @@
 
 namespace lockstep::cpu {
 
-/// Number of images in SIMD lanes. Activations are floats or bf16 [group][channel][row][column][16 images],
-/// aligned to a pixel: 64 or 32 bytes. Missing lanes of the last group hold zeros in the network's input and
-/// in every gradient, and arbitrary finite values in other activations.
+/// Number of images in a group, one per SIMD lane. Activations are floats or bf16
+/// [group][channel][row][column][16 images], aligned to a pixel: 64 or 32 bytes. Missing lanes of the last
+/// group hold zeros in the network's input and in every gradient, and arbitrary finite values in other
+/// activations.
 constexpr int lanes = 16;
 constexpr int groups_of(int samples) { return (samples + lanes - 1) / lanes; }
 
-/// An operation's view of memory, whose activations have the type that the operation was planned for.
+/// An operation's view of memory. Activations have the type that the operation was planned for.
 using AnyMemory = NodeMemory<void>;
 using OpMemory = NodeMemory<float>;
 
-/// An operation planned for a CPU executor and micro-batches of up to the planned number of samples.
-/// Independent of the number of executors; allocates nothing when run. Call hwy::FlushStream() before other
-/// threads read its results.
+/// An operation planned for CPU executors and a maximum number of samples per micro-batch. Does not depend on
+/// the number of executors; allocates nothing when run. Call hwy::FlushStream() before other threads read the
+/// results.
 struct Op {
   std::size_t saved_bytes = 0;
   std::size_t scratch_bytes = 0;
-  std::size_t backward_reads_inputs = 0;  ///< number of its inputs, the first ones
+  std::size_t backward_reads_inputs = 0;  ///< how many inputs backward reads, counted from the first
   bool backward_reads_output = false;
-  bool takes_bf16 = false;  ///< whether it was planned for activations of request.dtype; false: for floats
-  bool multiplies_bf16 = false;  ///< whichever instructions compute the products
+  bool takes_bf16 = false;       ///< whether activations have type request.dtype; false: they are floats
+  bool multiplies_bf16 = false;  ///< whether bf16 values are multiplied, with or without bf16 instructions
   std::function<void(const AnyMemory&)> forward;
   std::function<void(const AnyMemory&)> backward;
-  /// Writes the output of forward once more, in backward, from inputs, parameters and saved memory. Null:
-  /// that would take long.
+  /// Recomputes the output in backward from inputs, parameters and saved memory. Null if recomputing would be
+  /// slow.
   std::function<void(const AnyMemory&)> recompute;
 };
 
-/// Op that calls forward(layer, memory) and backward(layer, memory), for activations of type `Element`.
+/// Makes an Op that calls forward(layer, memory) and backward(layer, memory), for activations of type
+/// `Element`.
 template <class Element = float, class Layer>
 Op op_of(Layer layer) {
   const auto shared = std::make_shared<const Layer>(std::move(layer));
@@ -58,7 +60,7 @@ Op op_of(Layer layer) {
   return op;
 }
 
-/// Arrays with one entry per sample are [group][16]; in missing lanes, labels are -1 and shares 1.
+/// Arrays with one entry per sample are [group][16]. In missing lanes, labels are -1 and shares are 1.
 using LossMemory = LossTensors<float>;
 
 /// The loss planned for a CPU executor.
@@ -70,7 +72,7 @@ using ScratchLayout = lockstep::ScratchLayout<float, 64>;
 constexpr std::size_t element_bytes(DataType dtype) {
   return dtype == DataType::bf16 ? sizeof(Bfloat16) : sizeof(float);
 }
-/// Bytes of a value of the shape, or of its gradient, with `element` bytes per activation.
+/// Bytes of a value of this shape, or of the value's gradient, with `element` bytes per activation.
 inline std::size_t stored_bytes(const Shape& shape, int samples, std::size_t element) {
   return shape.size() * lanes * groups_of(samples) * element;
 }
@@ -86,29 +88,30 @@ inline float* floats_at(std::byte* memory, std::size_t offset) {
 /// Input for planning an operation.
 struct OpRequest {
   const GraphNode& node;
-  std::array<Shape, max_inputs> inputs;  ///< shapes of its inputs as stored (cropped)
-  int samples;                           ///< maximum in a micro-batch
-  bool training;                         ///< false: forward only, running statistics, no dropout
+  std::array<Shape, max_inputs> inputs;  ///< shapes of the node's inputs as stored (cropped)
+  int samples;                           ///< maximum per micro-batch
+  bool training;                         ///< if false: forward only, running statistics, no dropout
   bool input_gradient;                   ///< whether backward must write grad_inputs
   Level level;
   int position = 0;                 ///< position of the node in the graph
-  DataType dtype = DataType::fp32;  ///< of stored activations: fp32 or bf16
-  /// Sizes in bytes above which results may be written by streaming stores, which do not read a cache line
-  /// from memory before they overwrite it.
+  DataType dtype = DataType::fp32;  ///< type of stored activations: fp32 or bf16
+  /// Sizes in bytes above which results may be written by streaming stores, which do not load a cache line
+  /// from memory before overwriting it.
   struct StreamAbove {
     std::size_t output;
     std::size_t grad_inputs;
   };
-  /// Larger results are no longer in the caches when they are read. From 24 to 40 MB it depends on what else
-  /// a step moves; see docs/performance.md.
+  /// Larger results are no longer cached when they are read. Between 24 and 40 MB, the benefit depends on the
+  /// other data that a step moves; see docs/performance.md.
   StreamAbove stream_above = {std::size_t{24} << 20, std::size_t{24} << 20};
 };
 
-/// Whether to write the output, or the gradient of the first input, by streaming stores.
+/// Whether to write the output by streaming stores.
 template <class Element>
 bool streams_output(const OpRequest& request) {
   return stored_bytes(request.node.shape, request.samples, sizeof(Element)) > request.stream_above.output;
 }
+/// Whether to write the gradient of the first input by streaming stores.
 template <class Element>
 bool streams_grad_input(const OpRequest& request) {
   return stored_bytes(request.inputs[0], request.samples, sizeof(Element)) > request.stream_above.grad_inputs;
@@ -116,17 +119,18 @@ bool streams_grad_input(const OpRequest& request) {
 
 /// Plans the node's operation for activations of request.dtype.
 Op plan_op(const OpRequest& request);
-/// The operation, except that backward writes zeros as the gradient of its bias instead of computing it.
+/// Returns `op`, changed so that backward writes zeros as the bias gradient instead of computing it.
 Op with_zero_bias_gradient(const OpRequest& request, Op op);
 
-/// Plans an operation that takes activations as they are stored, by plan(Element()).
+/// Plans an operation that reads and writes activations as they are stored: calls plan(Element()) with the
+/// type of stored activations.
 template <class Plan>
 Op plan_as_stored(const OpRequest& request, const Plan& plan) {
   Op op = request.dtype == DataType::bf16 ? plan(Bfloat16()) : plan(float());
   op.takes_bf16 = true;
   return op;
 }
-/// Functions of a table for activations that are stored as `Element`.
+/// The functions in `kernels` for activations that are stored as `Element`.
 template <class Element, class Kernels>
 const auto& functions_of(const Kernels& kernels) {
   if constexpr (std::is_same_v<Element, Bfloat16>) {
@@ -141,12 +145,13 @@ const auto& functions_of(const Kernels& kernels) {
 LOCKSTEP_OPERATIONS(LOCKSTEP_DECLARE_PLAN)
 #undef LOCKSTEP_DECLARE_PLAN
 
-/// Plans the loss of the options' task, summed over the samples, and the gradient of the sum with respect to
-/// the logits: softmax and cross-entropy, or a loss of ops/target_losses.h.
+/// Plans the loss of options.task (softmax with cross-entropy, or a loss of ops/target_losses.h), summed over
+/// the samples, and the gradient of the sum with respect to the logits.
 Loss plan_loss(Shape logits, const PlanOptions& options, Level level);
 
-/// Copies the group of samples from `first` (a multiple of 16) into lanes; see MicroBatch for the arithmetic.
-/// Crops samples to the leading rows and columns of `target`; missing lanes are zeros.
+/// Copies the group of samples that begins at `first` (a multiple of 16) into lanes; see MicroBatch for the
+/// arithmetic. Crops samples to their first target.height rows and target.width columns; missing lanes are
+/// zeros.
 void gather(Level level, const MicroBatch& batch, const SampleFormat& format, int first, Shape target,
             float* out);
 

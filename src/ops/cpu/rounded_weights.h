@@ -7,15 +7,16 @@
 
 namespace lockstep::cpu {
 
-/// Place in scratch memory of the weights of a convolution or linear layer, rounded to bf16, as floats.
+/// Place in scratch memory for the weights of a convolution or linear layer, rounded to bf16 but stored as
+/// floats.
 struct RoundedWeights {
   const ConversionKernels* kernels = nullptr;
   std::size_t count = 0;
   std::size_t offset = 0;
 };
 
-/// Adds the place to `layout`. Empty for activations of floats, and for operations without parameters. Not
-/// for normalizations, whose parameters are not rounded.
+/// Adds the place to `layout`. It is empty if activations are floats or the operation has no parameters. Must
+/// not be used for normalizations, whose parameters are not rounded.
 inline RoundedWeights place_rounded_weights(const OpRequest& request, ScratchLayout& layout) {
   RoundedWeights weights{.kernels = &conversion_kernels(request.level)};
   const std::vector<Parameter> parameters =
@@ -25,7 +26,7 @@ inline RoundedWeights place_rounded_weights(const OpRequest& request, ScratchLay
   return weights;
 }
 
-/// The same view with rounded weights, which it computes, if they have a place.
+/// Rounds the weights if they have a place, and returns the view with the rounded weights.
 template <class View>
 View with_rounded_weights(const RoundedWeights& weights, const View& memory) {
   View view = memory;

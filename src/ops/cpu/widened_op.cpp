@@ -10,9 +10,9 @@ namespace {
 
 using StoredMemory = NodeMemory<Bfloat16>;
 
-/// Elements of an array of bf16, and the place of its copy of floats in scratch memory.
+/// Size of a bf16 array, and offset in scratch memory of its copy in floats.
 struct Copy {
-  std::size_t pixels = 0;  ///< of a group of images
+  std::size_t pixels = 0;  ///< per group of images
   std::size_t offset = 0;
 };
 
@@ -33,7 +33,7 @@ float* widen(const WidenedOp& widened, const StoredMemory& memory, const Copy& c
   return to;
 }
 
-/// The operation's own view, without activations.
+/// View of memory for the wrapped operation, with rounded weights and without activations.
 OpMemory without_activations(const WidenedOp& widened, const StoredMemory& memory) {
   const OpMemory view{.samples = memory.samples,
                       .parameters = memory.parameters,
@@ -64,7 +64,7 @@ void backward(const WidenedOp& widened, const StoredMemory& memory) {
                          memory.grad_inputs[0]);
 }
 
-/// Places the copies behind the operation's own scratch memory.
+/// Places the copies after the wrapped operation's scratch memory.
 void lay_out(const OpRequest& request, WidenedOp& widened) {
   ScratchLayout layout;
   layout.add(widened.op.scratch_bytes / sizeof(float) + 1);

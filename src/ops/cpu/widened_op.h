@@ -4,10 +4,11 @@
 
 namespace lockstep::cpu {
 
-/// Runs a convolution of floats on operands that are stored in bf16: widens what it reads, also in backward,
-/// rounds what it writes, and rounds the weights for it. Its sums, parameters and their gradients are floats.
+/// Makes an operation on activations stored in bf16 from `op`, a convolution of floats. Forward and backward
+/// widen the activations that they read, round those that they write, and round the weights. Sums, parameters
+/// and gradients of parameters remain floats.
 Op widened(const OpRequest& request, Op op);
-/// Likewise for a loss.
+/// The same for a loss.
 Loss widened(const Loss& loss, Shape logits, Level level);
 /// Bytes of scratch memory that a widened loss needs for micro-batches of up to `samples`.
 std::size_t widened_loss_bytes(Shape logits, int samples);

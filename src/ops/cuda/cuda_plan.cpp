@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t alignment = 256;
 
-/// End of the last parameter of all nodes before each node.
+/// By node: end of the last parameter of all nodes before it.
 std::vector<std::size_t> ends_of_parameters_before(const Graph& graph, const ArenaLayout& layout) {
   std::vector<std::size_t> ends;
   std::size_t end = 0;
@@ -31,7 +31,7 @@ Op plan_op(const OpRequest& request) {
   return std::visit([&](const auto& options) { return plan(options, request); }, request.node.operation);
 }
 
-/// Plans nothing: the input is loaded, not computed.
+/// Plans nothing, because the input is loaded instead of computed.
 Op plan(const Input& /*options*/, const OpRequest& /*request*/) { return {}; }
 
 CudaPlan::CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type,
@@ -67,7 +67,7 @@ void CudaPlan::compile_for(int samples) {
 
 std::vector<CudaPlan::Join> CudaPlan::find_joins(const Operations& operations) const {
   std::vector<Join> joins(graph_.nodes.size());
-  int next = 0;  // node whose backward follows that of i
+  int next = 0;  // node whose backward runs after the backward of node i
   for (std::size_t i = 1; i < graph_.nodes.size(); ++i) {
     if (!flow_.needed[i]) continue;
     const std::vector<int>& inputs = graph_.nodes[i].inputs;
@@ -88,7 +88,7 @@ std::size_t CudaPlan::value_bytes(std::size_t node, int samples) const {
          bytes_of(type_);
 }
 
-/// Maximum over all compiled numbers of samples: the library may need more memory for fewer samples.
+/// Maximum over all compiled numbers of samples, because the library may need more memory for fewer samples.
 WorkspaceBytes CudaPlan::needed_bytes() const {
   WorkspaceBytes bytes;
   bytes.samples = at(options_.samples);

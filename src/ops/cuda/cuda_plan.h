@@ -18,8 +18,9 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   /// Error(resource) if the library cannot run an operation.
   CudaPlan(const Graph& graph, const ArenaLayout& layout, const PlanOptions& options, Type type, Dnn& dnn);
 
-  /// Compiles for micro-batches of `samples`, 1 to options.samples: operations of the library have exact
-  /// sizes. Call before workspace_bytes(): workspaces get another layout. Copies of the plan keep theirs.
+  /// Compiles for micro-batches of exactly `samples`, 1 to options.samples; operations of the library have
+  /// fixed sizes. Call before workspace_bytes(), because the layout of workspaces changes. Earlier copies of
+  /// the plan keep their layout.
   void compile_for(int samples);
 
   /// Size of a workspace, which must be aligned to 256 bytes.
@@ -43,11 +44,11 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   /// The network's outputs, of the plan's type: [sample][padded channel]. Valid after forward.
   const void* outputs(std::byte* workspace) const { return value(at(graph_.output), workspace); }
   int outputs_size() const { return graph_.nodes[at(graph_.output)].shape.channels; }  ///< of a sample
-  /// Runs nodes backward after forward, from last to first; overwrites the gradients of the summed loss.
-  /// Training plans only. Gradients of frozen parameters are unspecified.
+  /// Runs nodes backward after forward, from last to first; overwrites `gradients` with the gradients of the
+  /// summed loss. Training plans only. Gradients of frozen parameters are unspecified.
   void backward(StreamHandle stream, const MicroBatch& batch, NodeRange range, const float* parameters,
                 float* gradients, std::byte* workspace) const;
-  /// Parts of the backward pass in their order. Together they contain all nodes.
+  /// Parts of the backward pass in the order of execution. Together they contain all nodes.
   std::vector<GradientPart> parts() const;
 
  private:
@@ -66,7 +67,7 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   };
   std::vector<Join> find_joins(const Operations& operations) const;
 
-  // For the walk.
+  // Called by GraphWalk.
   struct CudaPass : Pass {
     StreamHandle stream = nullptr;
     const Operations* operations = nullptr;
@@ -75,12 +76,12 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   };
   CudaPass pass(StreamHandle stream, const MicroBatch& batch, const float* parameters,
                 std::byte* workspace) const;
-  /// The walk's view with the device's own members.
+  /// Extends GraphWalk's view of memory by the members that only GPUs use.
   OpMemory on_device(const NodeMemory<void>& memory, const CudaPass& pass, std::size_t node) const;
   void run_forward(const CudaPass& pass, std::size_t node, const NodeMemory<void>& memory) const {
     pass.operations->nodes[node].forward(on_device(memory, pass, node));
   }
-  /// Never called, as no operation is recomputable on GPUs.
+  /// Never called, because no operation is recomputable on GPUs.
   static void recompute(const CudaPass& /*pass*/, std::size_t /*node*/, const NodeMemory<void>& /*memory*/) {}
   void run_backward(const CudaPass& pass, std::size_t node, const NodeMemory<void>& memory) const {
     pass.operations->nodes[node].backward(on_device(memory, pass, node));
@@ -102,7 +103,7 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   Dnn* dnn_;
   std::map<int, Operations> operations_;
   std::vector<Join> joins_;  ///< by the node that owns the gradient
-  GradientBuckets buckets_;  ///< stored behind the rest of the workspace
+  GradientBuckets buckets_;  ///< stored after the rest of the workspace
 };
 
 }  // namespace lockstep::cuda

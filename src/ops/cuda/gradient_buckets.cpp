@@ -26,7 +26,7 @@ GradientBuckets plan_buckets(const Graph& graph, const ArenaLayout& layout, cons
   buckets.ends.resize(graph.nodes.size());
   ScratchLayout memory;
   std::size_t gradients = 0;
-  std::size_t count = 0;  // of nodes in the bucket
+  std::size_t count = 0;  // nodes in the bucket
   for (std::size_t i = graph.nodes.size(); i-- > 1;) {
     if (!flow.needed[i] || graph.nodes[i].parameters.empty()) continue;
     buckets.offsets[i] = memory.add(nodes[i].left);

@@ -35,8 +35,8 @@ struct Norm {
   }
 };
 
-/// Computes mean and inverse deviation from sums, in double, of values and squares. One row per group of each
-/// sample.
+/// Computes mean and inverse standard deviation from the sums of values and of squares, in double. One row
+/// per group of each sample.
 template <class T>
 struct ComputeStatistics {
   using Sum = SumPair<double>;
@@ -81,8 +81,8 @@ struct NormalizeGroups {
   }
 };
 
-/// Sums over pixels, per channel, gradients and their products with the normalized input. One row per pack of
-/// each sample. `sums`: [sample][channel][2].
+/// Computes two sums over the pixels of each channel: of gradients, and of gradients times the normalized
+/// input. One row per pack of each sample. `sums`: [sample][channel][2].
 template <class T>
 struct SumOverPixels {
   using Sum = SumPair<PackSum>;
@@ -120,8 +120,8 @@ struct SumOverPixels {
   }
 };
 
-/// Computes the means, over the values of a group, of weight times these sums. One row per group of each
-/// sample. `means`: [row][2].
+/// Computes the means, over the values of a group, of weight times the sums of SumOverPixels. One row per
+/// group of each sample. `means`: [row][2].
 template <class T>
 struct ComputeGroupMeans {
   using Sum = SumPair<double>;
@@ -144,7 +144,7 @@ struct ComputeGroupMeans {
   }
 };
 
-/// dx = inverse * (dy weight - mean of dy weight - normal * mean of dy weight normal).
+/// dx = inverse * (dy * weight - mean(dy * weight) - normal * mean(dy * weight * normal)).
 template <class T>
 struct ComputeInputGradient {
   Norm<T> norm;
@@ -169,7 +169,7 @@ struct ComputeInputGradient {
   }
 };
 
-/// Computes the gradients of parameters: adds the sums of all samples. One row per channel.
+/// Computes the gradients of parameters by adding up the sums of all samples. One row per channel.
 template <class T>
 struct SumOverSamples {
   using Sum = SumPair<double>;

@@ -22,8 +22,8 @@ namespace lockstep::cuda {
 struct OpMemory : NodeMemory<void> {
   StreamHandle stream = nullptr;
   WeightPadding* padding = nullptr;  ///< collects work of several operations in prepare
-  GradientFinish* finish = nullptr;  ///< collects work in backward, at most one of each kind per operation
-  /// To be added to grad_output by operations with backward_adds; else null.
+  GradientFinish* finish = nullptr;  ///< collects work in backward: per operation at most one of each kind
+  /// Gradient that an operation with backward_adds must add to grad_output; else null.
   const void* more_grad_output = nullptr;
   std::byte* prepared = nullptr;  ///< written by `prepare`, kept for all micro-batches of a step
   std::byte* left = nullptr;      ///< written by backward, kept for `finish`
@@ -36,7 +36,7 @@ struct Op {
   std::size_t saved_bytes = 0;
   std::size_t left_bytes = 0;
   std::size_t scratch_bytes = 0;
-  std::size_t backward_reads_inputs = 0;  ///< number of its inputs, the first ones
+  std::size_t backward_reads_inputs = 0;  ///< number of leading inputs that backward reads
   bool backward_reads_output = false;
   bool backward_adds = false;                    ///< whether backward adds OpMemory::more_grad_output itself
   std::function<void(const OpMemory&)> prepare;  ///< run before the first micro-batch of a step; may be empty
@@ -64,7 +64,7 @@ struct OpRequest {
   int position = 0;  ///< position of the node in the graph
 };
 
-/// Pixels of the node's values of all samples.
+/// Number of pixels of the node's output, over all samples.
 inline std::size_t pixels_of(const OpRequest& request) {
   const Shape& shape = request.node.shape;
   return static_cast<std::size_t>(request.samples) * shape.height * shape.width;

@@ -9,12 +9,12 @@
 /// End of a step on a GPU.
 namespace lockstep::cuda {
 
-/// Writes the step's outcome from the results of all leaves of all ranks: sums in the order of leaves,
-/// scales, and whether parameters are updated: only if there were samples and `stopped` is not set. A step
-/// whose loss is not finite sets `stopped`, which prevents its own update and those of all later steps of the
-/// log, since these may be enqueued before the host reads the outcome. If `stops` is false, only its own
-/// update is prevented. Then advances the log: copies positions[0] to positions[1] and increments
-/// positions[0].
+/// Writes the step's outcome, computed from the results of all leaves of all ranks: sums in the order of
+/// leaves, scales, and whether parameters are updated (only if there were samples and `stopped` is not set).
+/// A step whose loss is not finite sets `stopped`, which prevents its update and the updates of all later
+/// steps of the log, because these may be enqueued before the host reads the outcome. If `stops` is false,
+/// only the step's own update is prevented. Finally advances the log: copies positions[0] to positions[1] and
+/// increments positions[0].
 void conclude_leaves(StreamHandle stream, const LeafResult* results, std::uint32_t leaves, const StepLog& log,
                      std::uint32_t* positions, std::uint32_t* stopped, bool stops = true);
 

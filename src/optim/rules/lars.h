@@ -6,7 +6,7 @@ namespace lockstep {
 
 /// Layer-wise adaptive rate scaling (You, Gitman and Ginsburg, 2017) as in timm's `lars`:
 /// g = (g + weight_decay * p) * trust_coefficient * |p| / (|g| + weight_decay * |p| + eps) with norms of the
-/// whole parameter and of its gradient without decay (the ratio is 1 if either is 0); then as sgd.
+/// whole parameter and of its gradient without decay (the ratio is 1 if either is 0); then like sgd.
 template <Momentum momentum>
 struct Lars {
   static constexpr bool cheap_coefficients = true;

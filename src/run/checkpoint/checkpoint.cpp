@@ -26,7 +26,7 @@ using Path = std::filesystem::path;
 constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 16;
 constexpr std::uint64_t max_state_bytes = std::uint64_t{1} << 26;
 
-/// Syncs the new file, reads it back, and describes it.
+/// Syncs the new file, verifies it by reading it back, and returns its entry for MANIFEST.
 ManifestEntry commit(AtomicFile& output, const Path& file) {
   output.verify_and_commit();
   return {.name = file.filename().string(), .size = output.size(), .hash = output.digest().hex()};
@@ -66,7 +66,7 @@ const ManifestEntry& entry_of(const Path& path, const Manifest& manifest) {
   return *entry;
 }
 
-/// Opens a file that has the size of its `entry`.
+/// Opens a file and checks its size against `entry`.
 InputFile open_checked(const Path& path, const ManifestEntry& entry) {
   InputFile file(path);
   if (file.size() != entry.size) {
@@ -83,7 +83,7 @@ void check_hash(const Path& path, const Digest& digest, const ManifestEntry& ent
   }
 }
 
-/// Bytes of a file that has the size and the hash of its entry in the manifest.
+/// Reads a file and checks its size and hash against its entry in `manifest`.
 std::vector<std::byte> read_checked(const Path& path, const Manifest& manifest,
                                     std::uint64_t max_bytes = UINT64_MAX) {
   const ManifestEntry& entry = entry_of(path, manifest);
@@ -94,7 +94,7 @@ std::vector<std::byte> read_checked(const Path& path, const Manifest& manifest,
   return bytes;
 }
 
-/// Checks size and hash of a file, of which it holds only a part in memory.
+/// Checks size and hash of a file, holding only a part of it in memory at a time.
 void check_file(const Path& path, const Manifest& manifest) {
   constexpr std::uint64_t max_part = std::uint64_t{1} << 20;
   const ManifestEntry& entry = entry_of(path, manifest);
@@ -112,7 +112,7 @@ void check_file(const Path& path, const Manifest& manifest) {
 CheckpointState read_state(const CheckpointFolder& folder, const Manifest& manifest) {
   const Path file = folder.state();
   CheckpointState state = parse_state(as_text(read_checked(file, manifest, max_state_bytes)), file.string());
-  // A separator at the end would be an empty last name.
+  // A trailing separator would make the last name empty.
   const Path path = folder.path.has_filename() ? folder.path : folder.path.parent_path();
   const auto name = parse_checkpoint_name(path.filename().string());
   if (name && name->step != state.step) {
@@ -162,7 +162,7 @@ CheckpointState check_checkpoint(const Path& path) {
 std::vector<NamedTensor> result_tensors(const Checkpoint& checkpoint) {
   std::vector<NamedTensor> tensors;
   for (const TensorInfo& tensor : checkpoint.model.tensors()) {
-    if (tensor.dtype == "I64") {  // a number of batches, of which there are no averages
+    if (tensor.dtype == "I64") {  // a number of batches, which has no average
       const std::span<const std::byte> bytes = checkpoint.model.bytes(tensor);
       tensors.push_back({tensor.name, tensor.shape,
                          std::span(reinterpret_cast<const std::int64_t*>(bytes.data()),

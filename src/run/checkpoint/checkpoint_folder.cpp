@@ -20,7 +20,7 @@ using Kind = CheckpointName::Kind;
 constexpr std::string_view step_prefix = "step-";
 constexpr std::size_t min_digits = 8;
 
-/// Names of the entries of `folder`; empty if it is missing.
+/// Names of the entries of `folder`; empty if the folder is missing.
 std::vector<std::string> names_in(const Path& folder) {
   return with_permission_advice([&] {
     return file_kind(folder) == FileKind::missing ? std::vector<std::string>() : list_folder(folder);

@@ -24,8 +24,8 @@ namespace {
 using Path = std::filesystem::path;
 using Kind = CheckpointName::Kind;
 
-/// Removes MANIFEST before the rest, so that a part of a checkpoint never looks like a whole one. Of a
-/// symbolic link, removes the link: its target may be a checkpoint of another run.
+/// Removes MANIFEST first, so that a partly removed checkpoint never looks whole. If the entry is a symbolic
+/// link, removes only the link: its target may be a checkpoint of another run.
 void remove_checkpoint(const CheckpointEntry& entry) {
   if (files().unlink(entry.path) == 0) return;
   if (entry.name.kind != Kind::temporary) {
@@ -51,7 +51,7 @@ class Removals {
   std::string first_failure_;
 };
 
-/// Removes what killed writers left in `folder`.
+/// Removes incomplete checkpoints that killed writers left in `folder`.
 void remove_leftovers(const Path& folder, Removals& removals) {
   for (const CheckpointEntry& entry : checkpoint_entries(folder)) {
     if (entry.name.kind == Kind::temporary || lacks_manifest(entry.path)) {
@@ -60,8 +60,8 @@ void remove_leftovers(const Path& folder, Removals& removals) {
   }
 }
 
-/// Checkpoints up to `step`, those of later steps first, except the latest `keep`, that of `best_step`, and
-/// the latest one that is `needed`, of which none is set aside.
+/// Checkpoints up to `step` that are not to be kept, later steps first: all that are set aside, and all
+/// others except the latest `keep`, the one of `best_step`, and the latest one that is `needed`.
 std::vector<CheckpointEntry> superfluous(const Path& folder, std::uint64_t step, int keep,
                                          std::uint64_t best_step, const StepFilter& needed) {
   std::vector<CheckpointEntry> result;
@@ -83,7 +83,7 @@ std::vector<CheckpointEntry> superfluous(const Path& folder, std::uint64_t step,
   return result;
 }
 
-/// Same as newest_good_checkpoint, with the result of `load` for its path.
+/// Same as newest_good_checkpoint, but returns the result of `load` for the checkpoint's path.
 template <class Load>
 auto newest_good(const Path& folder, const Load& load,
                  const std::function<void(const Path&, const std::string&)>& rejected,
@@ -100,7 +100,7 @@ auto newest_good(const Path& folder, const Load& load,
         throw;
       } catch (const Error& error) {
         if (error.category() != Category::data) throw;
-        again = lacks_manifest(checkpoint);  // the run that writes there has a newer one by now
+        again = lacks_manifest(checkpoint);  // another run removed it after writing a newer one
         if (again) break;
         damaged.insert(checkpoint);
         rejected(checkpoint, error.what());
@@ -110,10 +110,10 @@ auto newest_good(const Path& folder, const Load& load,
   return std::nullopt;
 }
 
-/// Makes room for `contents`: removes checkpoints before the newest good one of an earlier step, the oldest
-/// first, until as many bytes are free. Spares that of `best_step`, and the latest one that is `needed`
-/// unless the newest is. Returns whether it removed any. Does nothing if the newest good one is not known for
-/// certain.
+/// Makes room for `contents`: removes checkpoints older than the newest good one of an earlier step, oldest
+/// first, until enough bytes are free. Keeps the one of `best_step` and, unless the newest good one is
+/// `needed`, the latest that is. Returns whether any was removed. Does nothing if the newest good one cannot
+/// be determined.
 bool make_room(const Path& folder, const CheckpointContents& contents, std::uint64_t best_step,
                const StepFilter& needed, Removals& removals) {
   const std::uint64_t step = contents.state.step;
@@ -122,9 +122,10 @@ bool make_room(const Path& folder, const CheckpointContents& contents, std::uint
   for (const NamedTensor& tensor : contents.optimizer) bytes += tensor.bytes().size();
   bool removed = false;
   removals.attempt([&] {
-    // Reading a checkpoint takes long, and a run that is stopped tries again once a second.
+    // Checked first because reading a checkpoint is slow, and a stopping run retries once a second.
     if (step == 0 || superfluous(folder, step - 1, 1, best_step, needed).empty()) return;
-    // One of this step may lack a name that survives a crash, as its write may have failed just now.
+    // A checkpoint of this step does not count: its write may have just failed, so its name may not survive a
+    // crash.
     const auto newest = newest_good(
         folder, check_checkpoint, [](const Path&, const std::string&) {},
         [&](std::uint64_t other) { return other < step; });
@@ -145,7 +146,7 @@ bool make_room(const Path& folder, const CheckpointContents& contents, std::uint
   return removed;
 }
 
-/// Bytes in `folder` that check_checkpoint_space counts as room although they are not free.
+/// Bytes in `folder` that are not free but that check_checkpoint_space counts as room.
 std::uint64_t reusable_bytes(const Path& folder, std::uint64_t step, std::uint64_t best_step) {
   std::uint64_t bytes = 0;
   std::vector<std::string> folders;
@@ -164,8 +165,9 @@ std::uint64_t reusable_bytes(const Path& folder, std::uint64_t step, std::uint64
   return bytes;
 }
 
-/// Renames the whole checkpoint `temporary` to `checkpoint`. A checkpoint of that name is first renamed to
-/// another name that list_checkpoints knows, so that there is a checkpoint of this step at every instant.
+/// Renames the whole checkpoint `temporary` to `checkpoint`. An existing checkpoint of that name is first
+/// renamed to another name that list_checkpoints finds, so that a checkpoint of this step exists at every
+/// moment.
 void move_into_place(const Path& temporary, const Path& checkpoint) {
   if (file_kind(checkpoint) != FileKind::missing) {
     const std::string random = temporary.stem().extension().string();  // ".XXXXXXXX"
@@ -174,7 +176,7 @@ void move_into_place(const Path& temporary, const Path& checkpoint) {
   rename_folder(temporary, checkpoint);
 }
 
-/// Writes a new checkpoint, or leaves nothing of it.
+/// Writes a new checkpoint; on failure, removes what was written.
 void write_new(const Path& folder, const CheckpointContents& contents, Removals& removals) {
   const std::string name = checkpoint_name(contents.state.step);
   const Path temporary = make_temporary_folder(folder / ("." + name));
@@ -231,7 +233,7 @@ void check_checkpoint_space(const Path& folder, std::uint64_t bytes, std::uint64
   const std::uint64_t reusable = reusable_bytes(folder, step, best_step);
   available += reusable;
   if (available / 2 >= bytes) return;
-  if (!missing.empty()) {  // in /proc, for example, no folder can be made, whatever the room
+  if (!missing.empty()) {  // perhaps it cannot be created for another reason, as in /proc
     const bool made = files().mkdir(missing) == 0;
     if (!made && errno != ENOSPC && errno != EDQUOT && errno != EEXIST) {
       fail_file(missing, "create the folder");

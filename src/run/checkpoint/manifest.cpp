@@ -26,25 +26,26 @@ std::string line_of(const ManifestEntry& entry) {
   return fmt::format("{} {} {}{}\n", entry.name, entry.size, hash_prefix, entry.hash);
 }
 
-/// Last line: hash of the lines before it.
+/// Last line of MANIFEST: the hash of the lines before it.
 std::string closing_line(std::string_view lines) {
   return fmt::format("MANIFEST {}{}\n", hash_prefix, Digest(lines).hex());
 }
 
-/// Whether the last line has the hash of those before it.
+/// Whether the last line contains the hash of the lines before it.
 bool is_closed(std::string_view text) {
   if (!text.ends_with('\n')) return false;
   const std::size_t last = text.rfind('\n', text.size() - 2) + 1;
   return text.substr(last) == closing_line(text.substr(0, last));
 }
 
-/// Format of a later version that the first line names; 0: none.
+/// Format that the first line names, if it is a later version's; else 0.
 std::uint64_t newer_format(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n') + 1);
   const std::string_view digits = middle_of(line, first_words, "\n");
   const std::uint64_t format = whole_number<std::uint64_t>(digits).value_or(0);
   if (format <= known_format) return 0;
-  // The hash covers the first line, so it finds one flipped bit of our own digit.
+  // One flipped bit in our own digit is damage, not a later format: the hash covers the first line, so it
+  // detects this.
   const bool one_bit = digits.size() == 1 && std::popcount(static_cast<unsigned>(digits[0] ^ '1')) == 1;
   return one_bit && is_closed(fmt::format("{}{}", first_line, text.substr(line.size()))) ? 0 : format;
 }
@@ -58,7 +59,7 @@ bool is_hash(std::string_view text) {
   return text.size() == hash_digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// Entry of a line without its line feed. Only the line of a valid entry equals line_of() of the result.
+/// Parses a line without its line feed. The line is valid only if it equals line_of() of the result.
 ManifestEntry parse_line(std::string_view line) {
   const std::vector<std::string> words = split(line, ' ');
   if (words.size() != 3) return {};

@@ -11,7 +11,7 @@ namespace lockstep {
 struct ManifestEntry {
   std::string name;  ///< letters, digits, '.', '-' and '_'; not beginning with '.'
   std::uint64_t size = 0;
-  std::string hash;  ///< Digest::hex() of its bytes
+  std::string hash;  ///< Digest::hex() of the file's bytes
 
   bool operator==(const ManifestEntry&) const = default;
 };
@@ -23,8 +23,8 @@ using Manifest = std::vector<ManifestEntry>;
 /// "MANIFEST xxh3:HASH" with the hash of all lines before it.
 std::string manifest_text(const Manifest& manifest);
 
-/// Reads a text of manifest_text; accepts nothing else. Throws Error(data) with `origin`, line and reason,
-/// and NewerFormat if the first line names a later format and is not ours with one flipped bit.
+/// Parses what manifest_text returned; accepts nothing else. Throws Error(data) with `origin`, line and
+/// reason, and NewerFormat if the first line names a later format and is not ours with one flipped bit.
 Manifest parse_manifest(std::string_view text, const std::string& origin);
 
 }  // namespace lockstep

@@ -25,7 +25,7 @@ static_assert(std::endian::native == std::endian::little, "tensors are little-en
 
 constexpr std::uint64_t max_header = 100000000;  // the reference reader's limit
 
-/// Throws Error(data) if the file is of another kind, whose first bytes cannot be those of a model file.
+/// Throws Error(data) with the kind of the file if its first bytes show that it is not a model file.
 void check_kind(std::span<const std::byte> file, const std::string& origin) {
   const std::string kind = content_kind(file);
   if (kind.empty()) return;
@@ -61,14 +61,14 @@ float from_half(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000U) << 16U;
   const std::uint32_t exponent = (bits >> 10U) & 0x1fU, mantissa = bits & 0x3ffU;
   if (exponent == 0) {
-    const float value = static_cast<float>(mantissa) * 0x1p-24F;  // exact, also of subnormal numbers
+    const float value = static_cast<float>(mantissa) * 0x1p-24F;  // exact, even for subnormal numbers
     return sign == 0 ? value : -value;
   }
   const std::uint32_t of_float = exponent == 0x1fU ? 0xffU : exponent + (127U - 15U);
   return std::bit_cast<float>(sign | (of_float << 23U) | (mantissa << 13U));
 }
 
-/// Values of a tensor of type F16 or BF16, whose data may begin at any byte.
+/// Values of a tensor of type F16 or BF16, whose data need not be aligned.
 std::vector<float> widened(std::span<const std::byte> bytes, bool is_half) {
   std::vector<float> values(bytes.size() / sizeof(std::uint16_t));
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -138,7 +138,7 @@ std::string metadata_digest(const std::map<std::string, std::string>& metadata) 
   Digest digest;
   for (const auto& [name, text] : metadata) {
     if (name == metadata_digest_name) continue;
-    for (const std::string* part : {&name, &text}) {  // each with the zero byte at its end
+    for (const std::string* part : {&name, &text}) {  // each with its terminating zero byte
       digest.update(std::as_bytes(std::span(part->c_str(), part->size() + 1)));
     }
   }

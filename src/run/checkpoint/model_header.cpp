@@ -40,11 +40,11 @@ constexpr std::array<ElementType, 15> element_types = {{{"BOOL", 1},
                                                         {"I64", 8},
                                                         {"F64", 8}}};
 
-/// Description of a tensor in the header, as `visit` describes it.
+/// Entry of a tensor in the header.
 struct TensorEntry {
   std::string dtype{};
   std::vector<std::int64_t> shape{};
-  std::vector<std::uint64_t> data_offsets{};  ///< first byte and end
+  std::vector<std::uint64_t> data_offsets{};  ///< first byte, and one past the last
 };
 LOCKSTEP_MEMBERS(TensorEntry, dtype, shape, data_offsets)
 
@@ -52,7 +52,7 @@ LOCKSTEP_MEMBERS(TensorEntry, dtype, shape, data_offsets)
   throw Error(Category::data, fmt::format("{}: tensor '{}': {}", origin, printable(tensor.name), what));
 }
 
-/// Number of bytes of the tensor; none: it does not fit 64 bits.
+/// Number of bytes of the tensor; nullopt if it does not fit 64 bits.
 std::optional<std::uint64_t> bytes_of(const TensorInfo& tensor, std::uint64_t element_bytes) {
   std::uint64_t bytes = element_bytes;
   // A zero makes the product zero, even if the other factors overflow.

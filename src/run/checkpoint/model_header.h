@@ -13,12 +13,12 @@
 
 namespace lockstep {
 
-/// Byte of a safetensors file at which its header begins, after the length of the header.
+/// Offset of the header in a safetensors file, in bytes; the header's length precedes it.
 constexpr std::size_t header_begin = 8;
 
 /// Contents of the JSON header of a safetensors file.
 struct ModelHeader {
-  std::vector<TensorInfo> tensors;  ///< in order of their data
+  std::vector<TensorInfo> tensors;  ///< in the order of their data
   std::map<std::string, std::string> metadata;
 };
 
@@ -29,9 +29,9 @@ ModelHeader parse_model_header(std::string_view json, std::uint64_t data_bytes, 
 /// Receives bytes of a file, in order.
 using WriteBytes = std::function<void(std::span<const std::byte>)>;
 
-/// Writes the header and the tensors in this order, in the safetensors format, and in calls of at most 8 MiB
-/// for the data. Throws Error(usage) for a name that is repeated, reserved or not UTF-8, as metadata must be,
-/// too, and for a shape that does not fit the values; and the errors of `write`.
+/// Writes the header and the tensors, in this order, in the safetensors format; passes data to `write` in
+/// parts of at most 8 MiB. Throws Error(usage) for a name that is repeated, reserved or not UTF-8, for
+/// metadata that is not UTF-8, and for a shape that does not fit the values; and the errors of `write`.
 void write_model(const WriteBytes& write, std::span<const NamedTensor> tensors,
                  const std::map<std::string, std::string>& metadata);
 

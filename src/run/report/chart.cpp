@@ -35,7 +35,7 @@ bool is_finite(const ChartPoint& point) { return std::isfinite(point.x) && std::
 
 bool is_visible(const ChartSeries& series) { return std::ranges::any_of(series.points, is_finite); }
 
-/// Makes a range wider that has no room for ticks between numbers that differ by rounding only.
+/// Widens a range that is too narrow for ticks that differ by more than rounding.
 void widen(double& low, double& high) {
   if (high - low > 1e-9 * std::max(std::abs(low), std::abs(high))) return;
   const double margin = low == 0.0 ? 1.0 : std::abs(low) * 0.5;
@@ -89,7 +89,7 @@ std::string line(const ChartSeries& series, const Scale& scale) {
     }
     path += fmt::format("{}{:.1f} {:.1f}", drawing ? 'L' : 'M', scale.x(point.x), scale.y(point.y));
     drawing = true;
-    if (series.markers || series.points.size() == 1) {  // one point makes no line
+    if (series.markers || series.points.size() == 1) {  // a single point has no line
       dots +=
           fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3"><title>{} {:.6g}: {:.6g}</title></circle>)",
                       scale.x(point.x), scale.y(point.y), escape_html(series.label), point.x, point.y);
@@ -154,7 +154,7 @@ std::vector<double> round_ticks(double low, double high, int count) {
     if (rough <= factor * power) step = factor * power;
   }
   std::vector<double> ticks;
-  // The tolerance keeps ends that are round numbers but for rounding.
+  // The tolerance keeps ends that are round numbers except for rounding errors.
   for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i)
     ticks.push_back(i * step + 0.0);  // + 0.0: never -0
   return ticks;

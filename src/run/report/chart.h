@@ -15,7 +15,8 @@ struct ChartSeries {
   std::string label;
   std::string style;
   std::vector<ChartPoint> points;
-  bool markers = false;  ///< a dot on each point, as on a single one, whose values show under the pointer
+  bool markers = false;  ///< draws a dot, whose values show under the pointer, on each point; a single point
+                         ///< always has one
 };
 
 struct Chart {
@@ -25,8 +26,8 @@ struct Chart {
   bool y_from_zero = false;
 };
 
-/// An SVG element: title, axes with round numbers, lines and legend. Series without a finite point are left
-/// out; empty if all are.
+/// An SVG element: title, axes with round numbers, lines and legend. Omits series without a finite point;
+/// empty if no series has one.
 std::string svg(const Chart& chart);
 
 /// Reduces `points` to at most `count` means of consecutive points. Skips points that are not finite.

@@ -6,16 +6,16 @@
 
 namespace lockstep {
 
-/// How well a class is recognised: precision, recall and their harmonic mean, each 0 where it would be 0/0,
-/// as in scikit-learn's classification_report (zero_division=0).
+/// Precision, recall and their harmonic mean for a class. Each is 0 if it would be 0/0, as in scikit-learn's
+/// classification_report (zero_division=0).
 struct ClassMetrics {
-  std::uint64_t samples = 0;  ///< of this class
+  std::uint64_t samples = 0;  ///< samples of this class
   double precision = 0.0;     ///< share of the predictions of this class that are correct
   double recall = 0.0;        ///< share of the samples of this class that are recognised
   double f1 = 0.0;
 };
 
-/// Numbers of samples: of a class, predicted as this class, and both.
+/// Numbers of samples that belong to a class, that are predicted as this class, and that are both.
 struct ClassCounts {
   std::uint64_t samples = 0;
   std::uint64_t predicted = 0;
@@ -24,13 +24,13 @@ struct ClassCounts {
   ClassMetrics metrics() const;
 };
 
-/// Counts of each class, from numbers of samples by [class][predicted class].
+/// Counts of each class. `confusion`: numbers of samples by [class][predicted class].
 std::vector<ClassCounts> counts_of(std::span<const std::uint64_t> confusion);
 
 /// Means over the classes that have a sample or a prediction ("macro avg"), and the sum of the samples.
 ClassMetrics macro_average(std::span<const ClassCounts> counts);
 
-/// Number of classes of such a matrix.
+/// Number of classes of a confusion matrix.
 std::size_t classes_of(std::span<const std::uint64_t> confusion);
 
 }  // namespace lockstep

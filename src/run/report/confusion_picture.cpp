@@ -46,7 +46,7 @@ std::string png_of(const std::vector<std::uint8_t>& pixels, int size) {
 
 ConfusionPicture confusion_picture(std::span<const std::uint64_t> confusion) {
   const std::size_t classes = classes_of(confusion);
-  const std::size_t side = std::clamp<std::size_t>(400 / classes, 4, 40);  // of a square, with its line
+  const std::size_t side = std::clamp<std::size_t>(400 / classes, 4, 40);  // of a square and its grid line
   const std::size_t size = classes * side + 1;
   std::vector<std::uint8_t> pixels;
   pixels.reserve(size * size * 3);

@@ -40,9 +40,9 @@ std::string csv_value(const Value& value) {
   }
 }
 
-/// CSV file of events: a header with the names of the fields that the line of any of them has, and a line per
-/// event, with an empty cell for a field that its line has not. Without events: the header of fields that
-/// every line has.
+/// CSV text of events: a header with the names of all fields that occur in the line of any event, and a line
+/// per event, with an empty cell for each field that the event's line lacks. Without events: only a header,
+/// with the fields that every line has.
 template <class Report>
 std::string csv(const std::vector<Report>& reports) {
   std::string text;

@@ -28,18 +28,18 @@ void for_each_number(const Report& report, const Use& use) {
   });
 }
 
-/// Speed of a step, which its line does not have.
+/// Speed of a step; the step's line in the record does not contain it.
 inline double images_per_second(const StepReport& step) {
   return static_cast<double>(step.samples) / step.seconds;
 }
 
-/// Name of a field for people: "train loss" for "train_loss".
+/// Name of a field as reports show it: "train loss" for "train_loss".
 inline std::string words(std::string name) {
   std::ranges::replace(name, '_', ' ');
   return name;
 }
 
-/// Names of the fields that the line of any of these events has, in order.
+/// Names of the fields that occur in the line of any event in `reports`, in order.
 template <class Report>
 Names columns_of(const std::vector<Report>& reports) {
   Names all;
@@ -54,7 +54,7 @@ Names columns_of(const std::vector<Report>& reports) {
   return all;
 }
 
-/// Number in the field `name` of an event's line; NaN if the line has none.
+/// Number in the field `name` of an event's line; NaN if the line has no such number.
 template <class Report>
 double number_in(const Report& report, std::string_view name) {
   double result = std::numeric_limits<double>::quiet_NaN();

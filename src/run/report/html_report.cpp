@@ -88,7 +88,7 @@ std::string charts(const RunRecord& record) {
   return text + "</div>\n";
 }
 
-/// Text of a field's value in a table: four significant digits of fractions.
+/// Text of a field's value in a table; fractions have four significant digits.
 template <class Value>
 std::string cell(const Value& value) {
   if constexpr (std::floating_point<Value>) {
@@ -105,7 +105,7 @@ std::string cell(const Value& value) {
   }
 }
 
-/// A row for each epoch, and a column for each field that the line of any of them has.
+/// Table with a row for each epoch and a column for each field that occurs in the line of any epoch.
 std::string epochs_table(const RunRecord& record) {
   if (record.epochs.empty()) return {};
   const Names columns = columns_of(record.epochs);

@@ -10,14 +10,14 @@
 namespace lockstep {
 namespace {
 
-/// Number in the fact `name`; 0: there is no such fact.
+/// Number in the fact `name`; 0 if there is no such fact.
 double number_in_fact(const Facts& facts, const std::string& name) {
   const std::string* const text = find_fact(facts, name);
   return text == nullptr ? 0.0 : std::strtod(text->c_str(), nullptr);
 }
 
-/// Steps of a whole epoch. Records of earlier versions do not say it: the last recorded step of their
-/// completed epochs is exact if every step is recorded. 0: unknown.
+/// Number of steps in a whole epoch; 0: unknown. Records of earlier versions lack this number: it is then
+/// derived from the last recorded step of completed epochs, which is exact if every step was recorded.
 double steps_per_epoch(const RunRecord& record) {
   double result = number_in_fact(record.environment, "steps_per_epoch");
   if (result > 0.0) return result;

@@ -21,8 +21,8 @@ namespace {
 /// Fields of events that differ between equal runs.
 constexpr std::string_view times[] = {"seconds", "images_per_second"};
 
-/// Calls `use` with the entries of both lists that have the same number, if `is_common` returns true for it.
-/// Both are ascending. Returns the number of calls.
+/// Calls `use` with each pair of entries of both lists that have the same number, if `is_common` returns true
+/// for the number. Both lists must be ascending. Returns the number of calls.
 template <class List, class Number, class IsCommon, class Use>
 std::size_t for_each_common(const List& first, const List& second, const Number& number_of,
                             const IsCommon& is_common, const Use& use) {
@@ -38,14 +38,14 @@ std::size_t for_each_common(const List& first, const List& second, const Number&
   return count;
 }
 
-/// List of the first difference of each name.
+/// Collects the first difference of each name.
 class FirstDifferences {
  public:
   void add(const std::string& name, const std::string& place, const std::string& first,
            const std::string& second) {
     if (names_.insert(name).second) list.push_back({name, place, first, second, true});
   }
-  /// Compares the numbers that the lines of both events have.
+  /// Compares the numbers that occur in the lines of both events.
   template <class Report>
   void compare(const std::string& place, const Report& first, const Report& second) {
     for_each_number(first, [&](const char* name, auto a) {
@@ -64,7 +64,7 @@ class FirstDifferences {
   std::set<std::string> names_;
 };
 
-/// Facts that differ, without those that are called as in `ignored`.
+/// Facts that differ, except those named in `ignored`.
 std::vector<Difference> compare_facts(const Facts& first, const Facts& second,
                                       const std::set<std::string>& ignored) {
   std::vector<Difference> differences;
@@ -81,7 +81,7 @@ std::vector<Difference> compare_facts(const Facts& first, const Facts& second,
   return differences;
 }
 
-/// Whether both runs ended at the same step: their options say so, and none stopped early at another epoch.
+/// Whether both runs ended at the same step: their options agree, and neither stopped early at another epoch.
 bool have_same_length(const RunRecord& first, const RunRecord& second) {
   if (!first.epochs.empty() && !second.epochs.empty() &&
       first.epochs.back().epoch != second.epochs.back().epoch) {
@@ -101,7 +101,7 @@ RunComparison compare_runs(const RunRecord& first, const RunRecord& second) {
   RunComparison result;
   FirstDifferences differences;
   const auto every_step = [](std::uint64_t) { return true; };
-  // --max-steps may have cut an epoch in one of the runs, which has evaluated fewer steps of it.
+  // --max-steps may have cut an epoch in one of the runs, which then covers fewer of its steps.
   const RunAxis first_axis(first), second_axis(second);
   const auto with_same_end = [&](auto epoch) {
     const auto number = static_cast<double>(epoch);

@@ -39,7 +39,7 @@ void ConsoleSink::on_event(const RunEvent& event) {
   if (const auto* end = std::get_if<EndReport>(&event)) print(end_line(*end));
 }
 
-/// Handles a write that has failed, for the reason in errno.
+/// Handles a failed write; errno has the reason.
 void ConsoleSink::fail() {
   const std::string reason = fmt::format("stdout: {}", std::strerror(errno));
   if (errno != EPIPE && errno != EBADF) throw Error(Category::resource, reason);

@@ -15,9 +15,9 @@ std::string epoch_line(const EpochReport& event, SampleKind kind = SampleKind::i
 /// Line at the end of a run: `digest xxh3:<32 hex>`, followed by ` (note)` if there is one.
 std::string end_line(const EndReport& event);
 
-/// Prints these lines to `stream`, which it does not own. `quiet`: only that at the end. Once nobody reads
-/// the stream, as its reader has ended or it was closed from the start, nothing more is printed, after a
-/// warning. Throws Error(resource) if the stream cannot be written for another reason.
+/// Prints these lines to `stream`, which it does not own. `quiet`: prints only the line at the end. If the
+/// reader of the stream has exited, or the stream was closed from the start, prints a warning and then
+/// nothing more. Throws Error(resource) if the stream cannot be written for another reason.
 class ConsoleSink : public Sink {
  public:
   ConsoleSink(std::FILE* stream, bool quiet, SampleKind kind = SampleKind::image)

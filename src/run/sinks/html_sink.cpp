@@ -9,7 +9,7 @@ namespace lockstep {
 
 void HtmlSink::on_event(const RunEvent& event) {
   if (!std::holds_alternative<EndReport>(event)) return;
-  // The record is no input of the run, for which a missing file would be Error(data).
+  // The record is not an input of the run, so a missing file is not Error(data).
   if (file_kind(folder_.metrics()) == FileKind::missing) {
     refuse_file(folder_.metrics(),
                 "was moved or removed during the run, so there is no report: put it back, and run lockstep "

@@ -22,7 +22,7 @@ class LauncherSink : public Sink {
   }
 
  private:
-  std::optional<double> reported_at_;  ///< in seconds
+  std::optional<double> reported_at_;  ///< steady_seconds() of the last report
 };
 
 }  // namespace lockstep

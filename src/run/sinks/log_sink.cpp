@@ -53,7 +53,7 @@ bool LogSink::due(const StepReport& step, double now) const {
   return step.steps == 0 || waited + seconds_left(step, now) >= period_.time.seconds;
 }
 
-/// By the mean time of a step since the start, evaluations included.
+/// Estimate from the mean time of a step since the start, including evaluations.
 double LogSink::seconds_left(const StepReport& step, double now) const {
   return steps_left(step) * (now - started_) / static_cast<double>(steps_);
 }

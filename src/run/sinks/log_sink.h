@@ -11,13 +11,13 @@
 
 namespace lockstep {
 
-/// Lines of a job's log, one each period: `epoch 3/10  step 517/2350  loss 0.6412  lr 0.1  25974 img/s  1:23
-/// left`. The loss is the mean over the samples since the line before; the time left takes evaluations into
-/// account. With a period of time, the first line comes after 10 s if the run seems to take longer than the
-/// period, so that a reader sees it move.
+/// Lines of a job's log, one per period: `epoch 3/10  step 517/2350  loss 0.6412  lr 0.1  25974 img/s  1:23
+/// left`. The loss is the mean over the samples since the previous line; the time left includes evaluations.
+/// If the period is a time, the first line follows after 10 s if the run is expected to take longer than the
+/// period, so that a reader sees progress.
 class LogSink : public Sink {
  public:
-  /// `prefix`: start of each line. `write`: receives lines without their end. `clock`: in seconds.
+  /// `prefix`: beginning of each line. `write`: receives lines without a line feed. `clock`: returns seconds.
   LogSink(Period period, std::string prefix, std::function<void(std::string_view)> write,
           std::function<double()> clock, SampleKind kind = SampleKind::image);
 
@@ -34,11 +34,11 @@ class LogSink : public Sink {
   std::function<double()> clock_;
   SampleKind kind_;
   double started_;
-  std::uint64_t steps_ = 0;  ///< since the start
+  std::uint64_t steps_ = 0;  ///< steps since the start
   double line_at_;           ///< time of the last line, or of the start
   bool wrote_ = false;
-  std::uint64_t samples_ = 0;  ///< since the last line, like the following
-  double loss_ = 0.0;          ///< sum over the samples
+  std::uint64_t samples_ = 0;  ///< samples since the last line
+  double loss_ = 0.0;          ///< sum over these samples
   double seconds_ = 0.0;
 };
 

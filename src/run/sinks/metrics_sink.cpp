@@ -71,7 +71,7 @@ void MetricsSink::write() {
     const Cut& cut = cuts_.front();
     append_until(cut.after);
     RunFolder(path_.parent_path()).cut_record(cut.step, cut.epoch, cut.passed);
-    file_ = LineWriter(path_);  // cutting makes another file of this name
+    file_ = LineWriter(path_);  // cut_record may have replaced the file
   }
   append_until(pending_.size());
   pending_.clear();

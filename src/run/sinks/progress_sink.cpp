@@ -20,7 +20,7 @@ std::string progress_line(const StepReport& event, double samples_per_second, do
                      metric_text(event.loss), time_left_text(event, seconds_left));
 }
 
-// The first line waits, too, so that a run of a few steps shows none.
+// The first line also waits for seconds_between_updates, so a run of a few steps shows none.
 ProgressSink::ProgressSink(std::FILE* stream, Clock clock, SampleKind kind)
     : stream_(stream), clock_(std::move(clock)), kind_(kind), shown_at_(clock_()) {}
 

@@ -9,14 +9,14 @@
 
 namespace lockstep {
 
-/// Progress line, `epoch 3/10  step 517/2350  25974 img/s  loss 0.6412  1:23 left`; with the time only if it
-/// is known.
+/// Progress line, `epoch 3/10  step 517/2350  25974 img/s  loss 0.6412  1:23 left`; the time left is included
+/// only if it is known.
 std::string progress_line(const StepReport& event, double samples_per_second, double seconds_left,
                           SampleKind kind = SampleKind::image);
 
-/// Progress line of a terminal, rewritten in place at most ten times a second. It is cleared before other
-/// sinks print a line, so this sink must be added first, and on destruction. Failures of the terminal are
-/// ignored.
+/// Progress line on a terminal, rewritten in place at most ten times a second. The line is cleared on
+/// destruction, and before other sinks print a line, so this sink must be added first. Failures of the
+/// terminal are ignored.
 class ProgressSink : public Sink {
  public:
   /// Seconds of a steady clock.

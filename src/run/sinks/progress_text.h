@@ -8,16 +8,16 @@
 /// Parts of the lines that show a run's progress.
 namespace lockstep {
 
-/// Samples that a run trains on.
+/// Kind of samples that a run trains on.
 enum class SampleKind { image, row };
 inline Names choices_of(SampleKind) { return {"image", "row"}; }
 
-/// Samples of a data set with this encoding.
+/// Kind of the samples of a data set with this encoding.
 inline SampleKind kind_of(Encoding encoding) {
   return encoding == Encoding::floats ? SampleKind::row : SampleKind::image;
 }
 
-/// Unit of a speed: "img/s", and for tables "rows/s".
+/// Unit of a speed: "img/s", or "rows/s" for tables.
 inline const char* speed_unit(SampleKind kind) { return kind == SampleKind::row ? "rows/s" : "img/s"; }
 
 /// "epoch 3/10  step 517/2350"; "step 517" if the number of steps is unknown.
@@ -26,7 +26,8 @@ std::string position_text(const StepReport& step);
 /// "  1:23 left"; "" if the number of steps, or the time, is unknown.
 std::string time_left_text(const StepReport& step, double seconds_left);
 
-/// A loss or metric: with four decimals, or five significant digits if these do not suit its size.
+/// Text of a loss or metric: four decimals, or five significant digits if the value is too small or too large
+/// for that.
 std::string metric_text(double value);
 
 /// Number of steps after `step`; 0: none, or unknown.

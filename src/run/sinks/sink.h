@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-/// Destination of a run's events. Calls come from one thread. They may throw Error(resource), for example
+/// Destination of a run's events. All calls come from one thread. They may throw Error(resource), for example
 /// when the disk is full.
 class Sink {
  public:

@@ -21,16 +21,16 @@ namespace {
 // TensorBoard reads files whose names contain "tfevents", in the order of their names.
 constexpr std::string_view prefix = "events.out.tfevents.", suffix = ".lockstep";
 
-/// Number in a name of lockstep's; none: another name.
+/// Number in the name of one of lockstep's files; nullopt for another name.
 std::optional<std::uint64_t> number_of(std::string_view name) {
   return whole_number<std::uint64_t>(middle_of(name, prefix, suffix));
 }
 
-/// Seconds of training until events of a record, which are visited in order.
+/// Seconds of training until each event of a record; events must be visited in order.
 class Clock {
  public:
   double until(const StepReport& step) {
-    const std::uint64_t steps = last_step_ == 0 ? 1 : step.step - last_step_;  // that this line stands for
+    const std::uint64_t steps = last_step_ == 0 ? 1 : step.step - last_step_;  // covered by this line
     if (std::isfinite(step.seconds)) steps_ += step.seconds * static_cast<double>(steps);
     last_step_ = step.step;
     return steps_;
@@ -47,7 +47,8 @@ class Clock {
   std::uint64_t last_step_ = 0;
 };
 
-/// Calls use(event, seconds) for the events of a record as they happened. Returns the seconds of the last.
+/// Calls use(event, seconds) for the events of a record in the order in which they happened. Returns the
+/// seconds of the last event.
 template <class Use>
 double for_each_event(const RunRecord& record, const Use& use) {
   Clock clock;
@@ -70,7 +71,8 @@ double for_each_event(const RunRecord& record, const Use& use) {
   return seconds;
 }
 
-/// Path of a new file in `folder`, which is created: after all that lockstep wrote there.
+/// Path of a new file in `folder`, which is created if missing. The name sorts after those of all files that
+/// lockstep wrote there.
 std::filesystem::path new_path(const std::filesystem::path& folder) {
   make_folder(folder);
   auto number = static_cast<std::uint64_t>(clock_seconds(CLOCK_REALTIME));

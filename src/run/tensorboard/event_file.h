@@ -8,22 +8,22 @@
 
 namespace lockstep::tensorboard {
 
-/// File in which TensorBoard finds the record of a run. It follows from the record, so it is made anew
-/// whenever events of the record are taken back, and is not read by lockstep. Errors are Error(resource) with
-/// file and reason.
+/// The record of a run as a file for TensorBoard. The file is derived from the record and rewritten whenever
+/// events are removed from the record; lockstep never reads it. Errors are Error(resource) with file and
+/// reason.
 class EventFile {
  public:
-  /// Writes the events of `record` to a new file in `folder`, which is created, and then empties the files
-  /// that lockstep wrote there before. TensorBoard, which may be running, drops what it has read from them.
-  /// It does not continue with the new file if the one that it reads is gone, so only old empty ones are
-  /// removed. Metrics.jsonl has no times of day: those of the events are counted back from `end`, that of the
-  /// last one in seconds since 1970, by the seconds of steps or epochs.
+  /// Writes the events of `record` to a new file in `folder`, which is created if missing, and then empties
+  /// the files that lockstep wrote there before, so that a running TensorBoard drops what it has read from
+  /// them. TensorBoard does not continue with the new file if the file that it reads is gone, so only old
+  /// empty files are removed. metrics.jsonl has no wall-clock times: they are computed from the durations of
+  /// steps or epochs, backwards from `end`, the time of the last event in seconds since 1970.
   EventFile(const std::filesystem::path& folder, const RunRecord& record, double end);
 
   const std::filesystem::path& path() const { return path_; }
-  /// Adds an event that happened at `time`, in seconds since 1970; it is written by flush.
+  /// Adds an event that happened at `time`, in seconds since 1970; flush writes it.
   void add(const RunEvent& event, double time);
-  /// Appends whole records to the file. If this throws, a part of them may be in the file.
+  /// Appends whole records to the file. If this throws, part of them may be in the file.
   void flush();
 
  private:

@@ -4,19 +4,19 @@
 
 #include "run/tensorboard/summary.h"
 
-/// Records of TensorBoard's event files: a message of event.proto each, framed as in a TFRecord file.
+/// Records of TensorBoard's event files: each is a message of event.proto, framed as in a TFRecord file.
 namespace lockstep::tensorboard {
 
-/// Throws Error(resource) with the reason in a build that cannot write event files. Names the option
-/// tensorboard.
+/// Throws Error(resource) with the reason if this build cannot write event files. The error's field is the
+/// option `tensorboard`.
 void check_available();
 
 /// Appends the records with which a file begins: the version of the format, and the start of a session at
-/// step 0, by which TensorBoard drops what it has read from earlier files of the folder. Time in seconds
-/// since 1970. Throws as check_available does.
+/// step 0, which makes TensorBoard drop what it has read from earlier files of the folder. `wall_time`:
+/// seconds since 1970. Throws as check_available does.
 void append_start(std::string& bytes, double wall_time);
 
-/// Appends the record of a summary; nothing if it has no values. Throws likewise.
+/// Appends the record of a summary; nothing if the summary has no values. Throws as check_available does.
 void append_record(std::string& bytes, const Summary& summary, double wall_time);
 
 }  // namespace lockstep::tensorboard

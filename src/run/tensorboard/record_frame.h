@@ -6,8 +6,8 @@
 
 namespace lockstep::tensorboard {
 
-/// CRC-32C of `bytes` (Castagnoli; RFC 3720, appendix B.4), masked as in TFRecord files, whose contents may
-/// hold such sums themselves.
+/// CRC-32C of `bytes` (Castagnoli; RFC 3720, appendix B.4), masked as in TFRecord files, because their
+/// contents may contain CRCs themselves.
 std::uint32_t masked_crc(std::string_view bytes);
 
 /// Appends a record of a TFRecord file: length (8 bytes), its masked CRC, `message`, its masked CRC; numbers

@@ -13,7 +13,7 @@
 namespace lockstep::tensorboard {
 namespace {
 
-/// `text` in a cell of a table. TensorBoard reads UTF-8 only, so other bytes are replaced.
+/// `text` for a cell of a Markdown table. TensorBoard reads only UTF-8, so other bytes are replaced.
 std::string cell(const std::string& text) {
   const std::string dumped = json_text(JsonValue(text));
   std::string result;
@@ -24,7 +24,7 @@ std::string cell(const std::string& text) {
   return result;
 }
 
-/// A scalar for each number in the line of an event but `axis`, by which the chart is drawn, and the epoch.
+/// Scalars for the numbers of an event, except the epoch and `axis`, the x coordinate of the chart.
 template <class Report>
 Summary numbers_of(const Report& report, std::string_view axis) {
   Summary summary;
@@ -36,7 +36,7 @@ Summary numbers_of(const Report& report, std::string_view axis) {
   return summary;
 }
 
-/// An epoch of which no step counts has no training loss, and so no point in its chart.
+/// The training loss of an epoch in which no step counts is NaN; its chart gets no point.
 Summary summary_of_epoch(const EpochReport& epoch) {
   Summary summary = numbers_of(epoch, "epoch");
   std::erase_if(summary.values,
@@ -54,7 +54,7 @@ std::string class_name(const ConfusionReport& report, std::size_t number) {
   return number < report.classes.size() ? report.classes[number] : std::to_string(number);
 }
 
-/// The class that the samples of class `c` are most often mistaken for, with their number; "-": none.
+/// The class that samples of class `c` are most often mistaken for, with their number; "-" if none are.
 std::string worst_mistake(const ConfusionReport& report, std::size_t c, std::size_t classes) {
   const std::uint64_t* row = report.samples.data() + c * classes;
   std::size_t worst = c;

@@ -16,22 +16,23 @@ struct Markdown {
 };
 
 struct Value {
-  std::string tag;  ///< name of the chart; what is before a slash is the group that it is shown in
+  std::string tag;  ///< name of the chart; the part before a slash is the chart's group
   std::variant<float, Markdown, ConfusionPicture> content;
 };
 
-/// Summary of a step for TensorBoard or, for events without a step, of an epoch.
+/// Values of an event for TensorBoard. `step` is the step of the event or, for events without a step, the
+/// epoch.
 struct Summary {
   std::int64_t step = 0;
   std::vector<Value> values{};
 };
 
-/// Summary of an event for TensorBoard. The numbers of a step, and of an epoch: a scalar for each number in
-/// its line, "step/loss" or "epoch/train_loss". ConfusionReport: a picture with a row per class, and a table
-/// of the classes. EndReport: the digest as a text. Without values for other events.
+/// Summary of an event for TensorBoard. StepReport and EpochReport: a scalar for each number in the line,
+/// such as "step/loss" or "epoch/train_loss". ConfusionReport: a picture with a row per class, a table of the
+/// classes, and scalars of the macro averages. EndReport: the digest as a text. Other events: no values.
 Summary summary_of(const RunEvent& event);
 
-/// Text with a table of these facts.
+/// Summary with a table of `facts` as text.
 Summary summary_of(const std::string& tag, const Facts& facts);
 
 }  // namespace lockstep::tensorboard

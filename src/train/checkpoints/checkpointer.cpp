@@ -23,12 +23,13 @@
 namespace lockstep {
 namespace {
 
-/// Time for all attempts to write the last checkpoint of a run that was stopped, while the disk is full.
-/// lockstep-run kills ranks 30 s after it has asked them to stop, and they first finish their step.
+/// Time limit for all attempts to write the last checkpoint of a stopped run while the disk is full.
+/// lockstep-run kills ranks 30 s after asking them to stop, and ranks finish their step first.
 constexpr double seconds_of_attempts = 20.0;
 constexpr double seconds_between_attempts = 1.0;
 
-/// Lets the calling thread run on all cores. It inherits the core to which the trainer's thread is bound.
+/// Lets the calling thread run on all cores: it has inherited the binding of the trainer's thread to one
+/// core.
 void unbind_thread() {
   cpu_set_t all;
   CPU_ZERO(&all);
@@ -37,7 +38,7 @@ void unbind_thread() {
 }
 
 /// Throws Error(data) for a parameter or statistic with a value that is not finite: no run could continue
-/// from it.
+/// from that checkpoint.
 void check_finite(const std::vector<NamedTensor>& tensors) {
   for (const NamedTensor& tensor : tensors) {
     const auto* values = std::get_if<std::span<const float>>(&tensor.values);
@@ -46,13 +47,13 @@ void check_finite(const std::vector<NamedTensor>& tensors) {
   }
 }
 
-/// Remark on a checkpoint that could not be set aside for the reason `failure`.
+/// Remark that a checkpoint after `step` could not be set aside; `failure`: the reason.
 std::string stays(const std::string& failure, std::uint64_t step) {
   return fmt::format("{}; a later checkpoint than that of step {} stays", failure, step);
 }
 
-/// End of the message that the last checkpoint of a run could not be written, whose failure decides the exit
-/// status even if the folder cannot be listed.
+/// End of the message that the last checkpoint of a run could not be written: names the checkpoint before it.
+/// Does not throw if the folder cannot be listed, because the failed write decides the exit status.
 std::string last_checkpoint_in(const std::filesystem::path& folder) {
   try {
     const auto earlier = list_checkpoints(folder);
@@ -96,7 +97,7 @@ Checkpointer::Checkpointer(const Session& session, const Run& run, TrainingState
 
 Checkpointer::~Checkpointer() {
   if (!writing_.valid()) return;
-  // After an error, the other ranks wait at the end of MPI until the file is written: no rank hangs.
+  // After an error, the other ranks wait for MPI to end until the file is written. That is not a hang.
   const InStage in(watch_of(session_.world()), Stage::checkpoint);
   writing_.wait();
 }
@@ -108,7 +109,7 @@ std::uint64_t Checkpointer::steps_until_due(std::uint64_t step) const {
 bool Checkpointer::is_due(Boundary boundary) {
   advance();
   const std::uint64_t step = state_.progress.step;
-  // A run that was stopped in an evaluation has a checkpoint of this step from before it.
+  // A run that was stopped during an evaluation has a checkpoint of this step from before the evaluation.
   if (!writes() || (step == last_step_ && state_.progress.evaluated == last_evaluated_)) return false;
   if (boundary == Boundary::end_of_run) return true;
   const auto& [steps, time] = options_.every;
@@ -139,7 +140,7 @@ void Checkpointer::begin() {
   pending_ = CheckpointReport{.step = progress.step, .stall_seconds = steady_seconds() - start};
 }
 
-/// On rank 0, begins to write when the snapshot is complete, and reports the checkpoint when it is written.
+/// On rank 0, starts writing once the snapshot is complete, and reports the checkpoint once it is written.
 void Checkpointer::advance() {
   const double start = steady_seconds();
   const bool arrived = snapshot_.poll();
@@ -156,7 +157,7 @@ void Checkpointer::write() {
   write_begin_ = steady_seconds();
   const StepFilter needed =
       rolls_back() ? [this](std::uint64_t step) { return is_regular(step); } : StepFilter();
-  const InStage in(watch_of(session_.world()), Stage::checkpoint);  // there may be no thread for it
+  const InStage in(watch_of(session_.world()), Stage::checkpoint);  // the write may run on this thread
   const std::thread::id trains = std::this_thread::get_id();
   writing_ = in_background([this, needed, trains] {
     if (std::this_thread::get_id() != trains) unbind_thread();
@@ -186,7 +187,7 @@ void Checkpointer::report() {
   } catch (...) {
     failure_ = as_error(std::current_exception());
   }
-  if (failure_ && is_repeated) return;  // the first attempt is reported, and finish() throws the last failure
+  if (failure_ && is_repeated) return;  // the first attempt was reported; finish() throws the last failure
   if (failure_) report.failure = failure_->what();
   if (tries_again_) {
     report.failure += fmt::format("; it is tried again for up to {:.0f} s", seconds_of_attempts);
@@ -209,8 +210,8 @@ bool Checkpointer::is_regular(std::uint64_t step) const {
   return time.seconds > 0.0 || step % run_.epoch.steps == 0 || (steps > 0 && step % steps == 0);
 }
 
-/// Newest good checkpoint before `step`, a regular one if there is any; on rank 0. `remarks`: about
-/// checkpoints that were not used.
+/// On rank 0, the newest good checkpoint before `step`. Prefers regular checkpoints (is_regular). Appends to
+/// `remarks` why other checkpoints were rejected.
 std::optional<Checkpoint> Checkpointer::newest_before(std::uint64_t step, std::string& remarks) const {
   const auto rejected = [&](const std::filesystem::path&, const std::string& reason) {
     remarks += (remarks.empty() ? "" : "; ") + reason;
@@ -232,7 +233,7 @@ std::vector<std::string> Checkpointer::set_aside_later() {
                       "is removed when the run has passed its step",
                       store_.folder().string(), last_step_, checkpoints));
     }
-    // The next start from the newest checkpoint would not continue this run.
+    // A later start from the newest checkpoint would not continue this run.
     if (!failure.empty()) throw Error(Category::resource, stays(failure, last_step_));
   });
   return remarks;
@@ -262,7 +263,7 @@ std::string Checkpointer::roll_back(std::uint64_t step, const std::string& reaso
     folder = checkpoint->folder;
     if (!remarks.empty()) remarks += "; an earlier checkpoint is used";
   });
-  restore(session_, run_, folder, facts_, true, state_);  // options may have changed by force since then
+  restore(session_, run_, folder, facts_, true, state_);  // forced, as options may have changed
   last_step_ = state_.progress.step;
   last_evaluated_ = state_.progress.evaluated;
   session_.world().agree([&] {

@@ -30,7 +30,7 @@ namespace {
 constexpr const char* epochs_name = "epochs";
 constexpr const char* device_name = "device";
 
-/// Fact that a checkpoint and a run have with different values.
+/// Fact whose value differs between a checkpoint and a run.
 struct Difference {
   std::string name;
   std::string saved;
@@ -46,12 +46,12 @@ std::vector<Difference> differences(const Facts& saved, const Facts& present) {
   return result;
 }
 
-/// Whether the learning rates of the first `steps` steps would be others with `epochs` epochs than with those
-/// of the run.
+/// Whether the learning rates of the first `steps` steps differ between a run of `epochs` epochs and this
+/// run.
 bool changes_learning_rate(const Run& run, const std::string& epochs, std::uint64_t steps) {
   int before = 0;
   from_text(epochs, {}, before);
-  if (before > 0 && run.options.schedule.warmup_epochs >= before) return true;  // LearningRate refuses it
+  if (before > 0 && run.options.schedule.warmup_epochs >= before) return true;  // LearningRate would throw
   const auto rate = [&](int of_epochs) {
     return LearningRate(run.options.schedule, largest_learning_rate(run.options), run.epoch.steps, of_epochs);
   };
@@ -62,8 +62,8 @@ bool changes_learning_rate(const Run& run, const std::string& epochs, std::uint6
   return false;
 }
 
-/// Throws Error(usage) if the run would end before the checkpoint: its record would contain steps that it has
-/// not made.
+/// Throws Error(usage) if the run would end before the checkpoint's step: the record would contain steps
+/// after the end of the run.
 void check_length(const Checkpoint& checkpoint, const Run& run) {
   const auto epochs = static_cast<std::uint64_t>(run.options.epochs);
   if (const std::uint64_t max = run.options.max_steps; max > 0 && checkpoint.state.step > max) {
@@ -87,8 +87,8 @@ std::string advice_to_begin_with(const Checkpoint& checkpoint) {
   return fmt::format("begin a new run with its parameters ({})", shell_line({"--init-from", model}));
 }
 
-/// Half a sentence about options that change the number of steps per epoch, by which the run, its record and
-/// its best epoch count epochs; empty: they do not.
+/// Part of a sentence about options that change the number of steps per epoch; empty if they do not. The run,
+/// its record and its best epoch use this number to count epochs.
 std::string effect_on_epochs(const Checkpoint& checkpoint, const Run& run) {
   TrainerOptions saved = run.options;
   const auto read = [&](const char* name, auto& value) {
@@ -104,8 +104,8 @@ std::string effect_on_epochs(const Checkpoint& checkpoint, const Run& run) {
                            counted(run.epoch.steps, "step"), steps);
 }
 
-/// Compares the options that affect the result with the checkpoint's. Returns a warning about those that
-/// differ, with `force`; empty: none. Throws Error(usage) about them without it.
+/// Compares the options that affect the result with the checkpoint's. If some differ, returns a warning with
+/// `force`, and throws Error(usage) without it. Returns an empty text if none differs.
 std::string compare_options(const Checkpoint& checkpoint, const CheckpointState& facts, const Run& run,
                             bool force) {
   std::vector<Difference> found = differences(checkpoint.state.options, facts.options);
@@ -125,7 +125,7 @@ std::string compare_options(const Checkpoint& checkpoint, const CheckpointState&
                        counted(checkpoint.state.step, "step"), fmt::join(texts, ", "));
   }
   const bool only_epochs = found.size() == 1 && found.front().name == epochs_name;
-  if (only_epochs) check_length(checkpoint, run);  // --force does not help against a length that is refused
+  if (only_epochs) check_length(checkpoint, run);  // a run that is too short is refused even with --force
   std::string effect = effect_on_epochs(checkpoint, run), ways;
   if (effect.empty()) ways = ", or --force to continue with the new ones, which changes the result";
   if (only_epochs || !effect.empty()) ways += ", or " + advice_to_begin_with(checkpoint);
@@ -136,7 +136,8 @@ std::string compare_options(const Checkpoint& checkpoint, const CheckpointState&
               found.front().name);
 }
 
-/// Throws Error(usage) if other options, of which `changed` warns, change the number of steps per epoch.
+/// Throws Error(usage) if changed options change the number of steps per epoch. `changed`: warning about
+/// these options.
 void check_epochs(const Checkpoint& checkpoint, const Run& run, const std::string& changed) {
   const std::string effect = effect_on_epochs(checkpoint, run);
   if (effect.empty()) return;
@@ -146,8 +147,8 @@ void check_epochs(const Checkpoint& checkpoint, const Run& run, const std::strin
               "force");
 }
 
-/// Sentence about the part `name` of the identity, which is not that of the checkpoint's run. `folder`:
-/// --data-dir of that run; null: unknown.
+/// Sentence saying that part `name` of the identity differs from the checkpoint's. `folder`: --data-dir of
+/// the checkpoint's run; null if unknown.
 std::string describe_other(const std::string& name, const std::string* folder) {
   if (name == "network") {
     return "the network is not that of the run: --model names another, its file has changed since (lockstep "
@@ -167,8 +168,8 @@ std::string describe_other(const std::string& name, const std::string* folder) {
                      folder == nullptr ? "" : fmt::format(" ({})", shell_line({"--data-dir", *folder})));
 }
 
-/// Throws Error(data) for a checkpoint of another network or data set. `changed`: warning about other
-/// options; empty: none.
+/// Throws Error(data) for a checkpoint of another network or data set. `changed`: warning about changed
+/// options; empty if there are none.
 void check_identity(const Checkpoint& checkpoint, const CheckpointState& facts, const std::string& changed) {
   const std::vector<Difference> found = differences(checkpoint.state.identity, facts.identity);
   if (found.empty()) return;
@@ -178,8 +179,8 @@ void check_identity(const Checkpoint& checkpoint, const CheckpointState& facts, 
                                           changed.empty() ? "" : "; ", changed));
 }
 
-/// Throws Error(usage) if the checkpoint lacks an average, or a state of the optimizer, as it was written
-/// with other options.
+/// Throws Error(usage) if the checkpoint lacks an average or an optimizer state that this run needs, because
+/// the checkpoint was written with other options.
 void check_states(const Checkpoint& checkpoint, const TrainingState& state, const Run& run) {
   for (const NamedArena& arena : state.arenas().subspan(1)) {
     const std::vector<StateTensor> needed = state_tensors(arena, run);
@@ -197,7 +198,7 @@ void check_states(const Checkpoint& checkpoint, const TrainingState& state, cons
 std::vector<std::string> remarks_on(const CheckpointState& saved, const CheckpointState& facts) {
   std::vector<std::string> remarks;
   for (const auto& [name, before, now] : differences(saved.options, facts.options)) {
-    // A longer run is a choice; a shorter one may be the default, where options.cfg is missing.
+    // More epochs are a deliberate choice; fewer may be the default, if options.cfg is missing.
     int old_epochs = 0, new_epochs = 0;
     if (name != epochs_name) continue;
     from_text(before, {}, old_epochs);
@@ -216,12 +217,12 @@ std::vector<std::string> remarks_on(const CheckpointState& saved, const Checkpoi
   return remarks;
 }
 
-/// Values of the checkpoint for a part of an arena.
+/// Part of an arena, and its values in the checkpoint.
 struct Source {
   const NamedArena* arena;
   std::size_t offset;  ///< first element
   std::size_t elements;
-  std::span<const float> values;  ///< empty: not on this rank
+  std::span<const float> values;  ///< empty on ranks that have not read the checkpoint
 };
 
 /// Parts of all arenas, in the same order on all ranks. `checkpoint`: null on ranks that have not read it.
@@ -245,7 +246,7 @@ std::vector<Source> sources(const TrainingState& state, const Run& run, const Ch
   return result;
 }
 
-/// Writes the values, elements of the arena from `offset` on, as far as this rank has memory for them.
+/// Writes `values` to the arena from element `offset` on, except elements that this rank does not store.
 void store(Device& device, const NamedArena& arena, std::size_t offset, std::span<const float> values) {
   const std::size_t begin = std::max(offset, arena.begin);
   const std::size_t end = std::min(offset + values.size(), arena.begin + arena.values().size());
@@ -277,10 +278,10 @@ Progress progress_of(const Checkpoint& checkpoint) {
   Progress progress;
   visit(progress, [&](auto& value, const Field& field) {
     const std::string* const text = find_fact(saved, field.name);
-    if (text == nullptr) return;  // written before the field was added
+    if (text == nullptr) return;  // the checkpoint is older than this field
     try {
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, double>) {
-        value = parse_number(*text);  // may exceed the range of floats, to which from_text holds numbers
+        value = parse_number(*text);  // from_text rejects numbers outside the range of floats
       } else {
         from_text(*text, field, value);
       }
@@ -298,7 +299,8 @@ CheckpointState facts_of(const Session& session, const Run& run, const std::vect
   const std::vector<OptionText> texts = texts_of(run.options);
   for (const OptionText& text : texts) {
     const std::string name = text.field.name;
-    // The device is local if ranks have weights. Models then record that of rank 0, which writes them.
+    // With rank weights, ranks may have different devices. Models then record the device of rank 0, which
+    // writes them.
     const bool recorded = affects_result(texts, text) || name == epochs_name || name == device_name;
     if (recorded && has_effect(texts, text)) facts.options.emplace_back(text.field.name, text.value);
   }
@@ -344,13 +346,13 @@ std::vector<std::string> restore(const Session& session, const Run& run, const s
     }
     parts = sources(state, run, checkpoint ? &*checkpoint : nullptr);
     if (checkpoint) progress = progress_of(*checkpoint);
-    // With other options, the steps of the epoch so far may have been those of other samples.
+    // With changed options, earlier steps of this epoch may have read other samples: discard their contents.
     if (!changed.empty()) progress.partial_step = 0;
   });
   const std::vector<std::byte> bytes = world.broadcast(std::as_bytes(std::span(&progress, 1)));
   std::memcpy(&state.progress, bytes.data(), sizeof progress);
   for (const Source& source : parts) distribute(session, source);
-  world.barrier();  // ranks of a host write to the same arenas
+  world.barrier();  // ranks of a host may write to shared arenas
   if (!checkpoint) return {};
   std::vector<std::string> remarks = remarks_on(checkpoint->state, facts);
   if (!changed.empty()) remarks.insert(remarks.begin(), changed);

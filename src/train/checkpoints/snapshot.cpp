@@ -8,8 +8,8 @@
 namespace lockstep {
 namespace {
 
-/// Writes to each page of memory that is still zero, so that the system provides it now: for 200 MB, that
-/// takes 0.3 s.
+/// Writes to each page of memory that is still zero, so that the system allocates the pages now; for 200 MB,
+/// this takes 0.3 s.
 void touch(std::span<std::byte> bytes) {
   constexpr std::size_t page = 4096;
   for (std::size_t i = 0; i < bytes.size(); i += page) {
@@ -43,7 +43,7 @@ Snapshot::Snapshot(const Session& session, const Run& run, const TrainingState& 
   });
 }
 
-/// After an error, copies that travel stay until the process ends, as MPI still reads or writes them.
+/// After an error, copies in transfer are kept until the process ends, as MPI may still access them.
 Snapshot::~Snapshot() {
   if (!gather_.pending()) return;
   static auto& abandoned =

@@ -12,8 +12,9 @@
 
 namespace lockstep {
 
-/// Copy of the arenas of a run at a step boundary. Each rank copies the elements that only it has up to date;
-/// the copies then travel to rank 0 while the run continues. Arguments outlive the snapshot.
+/// Copy of the arenas of a run at a step boundary. Each rank copies the elements that are up to date only on
+/// that rank; the copies are then sent to rank 0 while the run continues. Arguments must outlive the
+/// snapshot.
 class Snapshot {
  public:
   /// Collective. Throws Error(resource) on all ranks if memory is short.
@@ -22,13 +23,13 @@ class Snapshot {
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  /// Copies this rank's part, and starts its transfer. Waits for the last transfer. Collective.
+  /// Waits for the previous transfer, copies this rank's part, and starts to send it. Collective.
   void take();
   /// Advances the transfer without waiting. Returns whether this rank's part is done.
   bool poll() { return gather_.poll(); }
   void wait() { gather_.wait(); }
 
-  /// Tensors of the copy, on rank 0, after the transfer. They refer to memory of the snapshot.
+  /// Tensors of the copy, on rank 0, after the transfer; views of the snapshot's memory.
   std::vector<NamedTensor> model() const;      ///< parameters and running statistics
   std::vector<NamedTensor> optimizer() const;  ///< averages and states of the optimizer
 
@@ -46,10 +47,10 @@ class Snapshot {
 
   const Session& session_;
   const Run& run_;
-  Slices slices_;  ///< elements that each rank updates; of one part: each rank has all
+  Slices slices_;  ///< elements that each rank updates; a single slice: every rank updates all
   std::vector<Copy> copies_;
   BackgroundGather gather_;
-  std::future<void> touched_;  ///< whether the system has given pages to all copies
+  std::future<void> touched_;  ///< done once the system has allocated the pages of all copies
 };
 
 }  // namespace lockstep

@@ -23,18 +23,18 @@ namespace {
 
 using namespace cuda;
 
-/// Number of this rank on its host, whose GPUs the ranks take in turn.
+/// Number of this rank on its host; the ranks of a host take its GPUs in turn.
 int local_rank(const World* world) { return world != nullptr ? world->local_rank() : 0; }
 
-/// Number of threads of the host beside the one that submits to the GPU: as many as the user said, else the
-/// rank's share of the host's cores, minus one.
+/// Number of host threads in addition to the one that submits to the GPU: the number that the user requested,
+/// else the rank's share of the host's cores minus one.
 int other_threads(const BackendOptions& options) {
   if (options.execution.threads > 0) return options.execution.threads;
   const int local_size = options.world != nullptr ? options.world->local_size() : 1;
   return std::max(1, available_cores(local_rank(options.world), local_size) - 1);
 }
 
-/// Number of streams of a device: with more than 8, steps of LeNet and ResNet-18 take as long (H200).
+/// Number of streams of a device; more than 8 do not make steps of LeNet and ResNet-18 faster (H200).
 int streams_of(const ExecutionOptions& execution) {
   constexpr int usual = 8;
   return execution.streams > 0 ? execution.streams : usual;
@@ -52,7 +52,7 @@ class CudaCompiledGraph final : public CompiledGraph {
         elements_(elements),
         plan_(std::move(plan)) {}
 
-  /// Samples from the host arrive on the first stream only.
+  /// If the host feeds the samples, only the first stream has a runner.
   LeafRunners make_runners(const Loader& loader, std::uint32_t leaves, StepLog log) override {
     const std::shared_ptr<const DeviceDataset> dataset = datasets_.find(loader);
     compile_for_rest(loader);
@@ -69,21 +69,21 @@ class CudaCompiledGraph final : public CompiledGraph {
   std::vector<NodeTraffic> traffic() const override { return plan_->traffic(); }
 
  private:
-  /// Compiles for the last, smaller micro-batch of the data set, too, before the first one runs.
+  /// Also compiles for the smaller last micro-batch of the data set, before any micro-batch runs.
   void compile_for_rest(const Loader& loader) {
     const auto rest = static_cast<int>(loader.dataset().size() % loader.micro_batch());
     if (rest > 0) plan_->compile_for(rest);
   }
 
-  /// Small kernels leave most of a GPU idle, so that several leaves at once take little longer than one. As
-  /// many are computed as fit into a quarter of the free memory: large leaves gain little, and evaluations
-  /// and other ranks take memory later.
+  /// Number of leaves to compute concurrently: as many as fit into a quarter of the free memory. Small
+  /// kernels leave most of a GPU idle, so several leaves take little longer than one. Large leaves gain
+  /// little, and evaluations and other ranks need memory later.
   std::size_t leaves_at_once(std::uint32_t leaves) const {
     const std::size_t fit = device_.available_bytes() / 4 / (plan_->workspace_bytes() + arenas_bytes(leaves));
     return std::max<std::size_t>(1, std::min({device_.streams().size(), std::size_t{leaves}, fit}));
   }
 
-  /// Upper bound for the arenas of a stream's gradients (PartialSumPlan).
+  /// Upper bound for the bytes of a stream's gradient arenas (PartialSumPlan).
   std::size_t arenas_bytes(std::uint32_t leaves) const {
     return training_ ? (1 + std::bit_width(leaves)) * elements_ * sizeof(float) : 0;
   }
@@ -93,7 +93,7 @@ class CudaCompiledGraph final : public CompiledGraph {
   int reader_threads_;
   Watch* watch_;  ///< null: no watchdog
   bool training_;
-  std::size_t elements_;  ///< of an arena
+  std::size_t elements_;  ///< elements of an arena
   std::unique_ptr<CudaPlan> plan_;
 };
 

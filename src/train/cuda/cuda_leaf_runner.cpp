@@ -11,8 +11,8 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Allocates the workspace. If it does not fit, the error names the number of samples that would, as memory
-/// is proportional to it.
+/// Allocates the workspace. If it does not fit, the error says how many samples would fit, as memory is
+/// proportional to their number.
 Buffer allocate_workspace(Device& device, const CudaPlan& plan, std::uint32_t samples) {
   const std::size_t wanted = plan.workspace_bytes(), available = device.available_bytes();
   if (wanted <= available) return device.allocate(wanted);

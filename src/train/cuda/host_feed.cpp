@@ -29,8 +29,8 @@ class HostFeed final : public Feed {
     read_ahead_.expect(coming);
   }
 
-  /// Converts the images and copies the arrays at once, so that the next leaf arrives while this one is
-  /// computed.
+  /// Converts the images and copies the arrays immediately, so that the next leaf can arrive while this one
+  /// is computed.
   MicroBatch load(Stream& stream, std::uint32_t leaf, void* images) override {
     const std::uint32_t size = options_.loader.samples(leaf);
     upload_->fill(stream, [this, leaf] { return take(leaf); });
@@ -80,8 +80,8 @@ class HostFeed final : public Feed {
   ReadAhead read_ahead_;
   const MicroBatchLayout& layout_;
   std::unique_ptr<Upload> upload_;  ///< destroyed before the host's memory that it copies from
-  Buffer samples_;                  ///< in GPU memory, like the following
-  Buffer arrays_;                   ///< the leaf in progress, without its samples
+  Buffer samples_;                  ///< in GPU memory, like arrays_
+  Buffer arrays_;                   ///< arrays of the leaf in progress, without its samples
   VisitSum visits_;
   VisitSum contents_;
 };

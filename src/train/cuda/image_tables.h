@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// Conversion of the images of a loader into the layout that a plan reads.
+/// Converts the images of a loader to the layout that a plan reads.
 class ImageTables {
  public:
   explicit ImageTables(const FeedOptions& options)
@@ -20,7 +20,7 @@ class ImageTables {
     format_.deviation = deviation_.size() > 0 ? deviation_.data() : nullptr;
   }
 
-  /// `placements`: how pixels are moved and blackened; null: that is already done.
+  /// `placements`: how pixels are moved and blackened; null if the host has already done that.
   void gather(StreamHandle stream, const MicroBatch& batch, const PixelPlacement* placements,
               void* images) const {
     const ImageGather gather{.batch = batch,

@@ -16,12 +16,12 @@
 namespace lockstep {
 namespace {
 
-/// Working seconds of this rank's executors; the total time if it is not known by part.
+/// Working seconds of this rank's executors; the total time if the times of the parts are unknown.
 double working_seconds(const StepTimes& times) {
   return times.by_part ? times.load + times.forward + times.backward + times.fold : times.total;
 }
 
-/// Sum of what the ranks have visited. Collective.
+/// Sum of `own` over all ranks. Collective.
 VisitSum sum_over_ranks(const Session& session, const VisitSum& own) {
   VisitSum sum;
   for (const auto& words : all_gather(session.between_hosts(), own.words())) {
@@ -41,7 +41,7 @@ void EpochInProgress::enter() {
   if (position == 0 || !entry_) enter_at(progress().step);
 }
 
-/// `step`: number of steps made before it, in the epoch that begins or is in progress.
+/// Enters the epoch that begins or is in progress after `step` steps of the run.
 void EpochInProgress::enter_at(std::uint64_t step) {
   entry_ = {.visits = parts_.steps.visits(),
             .contents = parts_.steps.contents(),
@@ -64,7 +64,7 @@ VisitSum EpochInProgress::epoch_contents() const {
   return sum;
 }
 
-/// All ranks read the files here, each its share. As in steps, files that cannot be read do not count.
+/// Each rank reads its share of the files. As in steps, files that cannot be read do not count.
 VisitSum EpochInProgress::contents_of_left_out(std::uint64_t position, std::uint64_t steps) const {
   const EpochSteps& epoch = parts_.run.epoch;
   const Dataset& train = parts_.run.train;
@@ -129,7 +129,7 @@ Evaluation EpochInProgress::training() const {
   const EpochTotals& totals = progress().epoch;
   Evaluation evaluation = evaluation_of(totals.sums, parts_.run.train);
   evaluation.skipped = totals.skipped;
-  if (evaluation.samples == 0) {  // no mean of nothing is 0
+  if (evaluation.samples == 0) {  // evaluation_of returns 0 in this case
     for (const Metric& metric : metrics_of(evaluation.task)) {
       evaluation.*metric.value = std::numeric_limits<double>::quiet_NaN();
     }
@@ -151,7 +151,7 @@ void EpochInProgress::check() const {
 void EpochInProgress::check_visits() const {
   const auto& [steps, batch, samples] = parts_.run.epoch;
   const Permutation id_at = order();
-  VisitSum visited = sum_over_ranks(parts_.session, parts_.steps.visits());  // and the samples left out
+  VisitSum visited = sum_over_ranks(parts_.session, parts_.steps.visits());  // plus those left out, below
   const std::uint64_t first = std::min(entry_->position * batch, samples);
   for (std::uint64_t position = 0; position < first; ++position) visited.add(id_at(position));
   for (std::uint64_t position = steps * batch; position < samples; ++position) visited.add(id_at(position));
@@ -166,7 +166,7 @@ void EpochInProgress::check_visits() const {
 
 void EpochInProgress::check_contents() const {
   VisitSum read = epoch_contents();
-  read.add(contents_of_left_out(parts_.run.epoch.steps, 1));  // of a smaller batch, which drop_last skips
+  read.add(contents_of_left_out(parts_.run.epoch.steps, 1));  // the smaller last batch, which drop_last skips
   std::array<std::uint64_t, 2>& known = progress().contents;
   if (known == std::array<std::uint64_t, 2>{}) known = read.words();
   parts_.session.world().agree([&] {

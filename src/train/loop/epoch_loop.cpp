@@ -86,9 +86,10 @@ bool EpochLoop::evaluate() {
   if (report.validation && !not_finite_.accept(*report.validation, "validation")) return true;
 
   const double score = report.judged().score();
-  // Until a step counts, the model has its first values, which are no result of the run.
+  // Until a step counts, the model has its initial values, which are not a result of the run.
   report.best = report.train.samples > 0 && (progress_.best.epoch == 0 || score > progress_.best.score);
-  // If the run is resumed with more steps, it must continue as if it had not been evaluated within an epoch.
+  // If the run is resumed with more steps, it must continue as if this evaluation within an epoch had not
+  // happened.
   progress_.cut_best = {};
   BestEpoch& best = position().whole_epochs() ? progress_.best : progress_.cut_best;
   if (report.best) best = {.epoch = report.epoch, .score = score};

@@ -16,8 +16,8 @@
 
 namespace lockstep {
 
-/// Loop over the epochs of a run: steps, evaluation, and at the boundaries between steps the run's policies.
-/// It can start at any step. Its arguments outlive it. Its methods are collective.
+/// Loop over the epochs of a run: makes steps, calls the run's policies at step boundaries, and evaluates. It
+/// can start at any step. Arguments must outlive the loop. Methods are collective.
 class EpochLoop {
  public:
   EpochLoop(const RunParts& parts, Evaluator& evaluator, Evaluator* validator);
@@ -25,26 +25,27 @@ class EpochLoop {
   EpochLoop& operator=(const EpochLoop&) = delete;
 
   RunPosition position() const { return parts_.position(); }
-  /// Sets the checkpointer, which outlives the loop, before the first epoch; null: no checkpoints.
+  /// Sets the checkpointer, before the first epoch; null: no checkpoints. The checkpointer must live until it
+  /// is replaced or the last epoch has run.
   void set_checkpointer(Checkpointer* checkpointer) { parts_.checkpointer = checkpointer; }
 
-  /// Runs the rest of the epoch in progress, evaluates and reports it. Returns false if a rank asked to stop,
-  /// at the step boundary; an evaluation, or a step of many seconds, is abandoned then, and repeated by the
-  /// next call. Returns true after a return to a checkpoint, too. Throws Error(data) on all ranks if a loss
-  /// or a parameter is not finite and the run ends with it, or no sample can be read.
+  /// Runs the rest of the epoch in progress, evaluates and reports it. Returns false at a step boundary if a
+  /// rank requested a stop; an evaluation, or a step of many seconds, is then abandoned, and the next call
+  /// repeats it. Also returns true after a rollback. Throws Error(data) on all ranks if a loss or parameter
+  /// that is not finite ends the run, or no sample can be read.
   bool run_epoch();
 
-  /// Makes the next steps: those that are submitted together, at most `max`, up to the end of the epoch.
-  /// Ignores the options about the end of the run. An epoch that ends with them is not evaluated. Gathers the
-  /// averages.
+  /// Makes the next steps: as many as are submitted together, at most `max`, and none beyond the end of the
+  /// epoch. Ignores the options that end a run. Does not evaluate an epoch that ends with these steps.
+  /// Gathers the averages.
   StepTimes run_steps(std::uint64_t max);
 
-  /// Forgets the epoch in progress. To be called after another state was restored.
+  /// Forgets the epoch in progress. Call after restoring another state.
   void leave_epoch() { epoch_.leave(); }
   /// Throws Error(internal) on all ranks unless their parameters and averages have the same bits.
   void check_replicas() const { replicas_.check_all(); }
 
-  /// At the end of a run, throws Error(data) on all ranks if OnNan has left out each of its steps.
+  /// At the end of a run, throws Error(data) on all ranks if OnNan has left out all steps.
   void check_counted() const { not_finite_.check_counted(); }
 
  private:
@@ -53,12 +54,12 @@ class EpochLoop {
   std::optional<StepTimes> make_steps(std::uint64_t max, std::uint64_t rounds,
                                       const std::function<bool()>& condition);
   Next act(Boundary boundary);
-  /// Evaluates and reports the epoch, or goes back to a checkpoint. Returns false if a rank asked to stop
+  /// Evaluates and reports the epoch, or rolls back to a checkpoint. Returns false if a rank asked to stop
   /// before the end of the evaluation.
   bool evaluate();
 
   RunParts parts_;
-  Progress& progress_;  ///< part of the state
+  Progress& progress_;  ///< progress in parts_.state
   Evaluator& evaluator_;
   Evaluator* validator_;  ///< null without a validation set
   EpochInProgress epoch_{parts_};

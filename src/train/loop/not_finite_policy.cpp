@@ -13,8 +13,7 @@
 namespace lockstep {
 namespace {
 
-/// Limits after which the run ends: steps skipped in a row, and returns to a checkpoint without a whole epoch
-/// in between.
+/// Limits after which the run ends: steps skipped in a row, and rollbacks without a whole epoch in between.
 constexpr int max_skipped_in_row = 10;
 constexpr int max_rollbacks = 10;
 
@@ -42,7 +41,7 @@ void NotFinitePolicy::stop_or_skip(NotFiniteReport report) {
     parts_.steps.check_finite(report.loss, "loss", report.step, updates);
     parts_.steps.check_finite(report.gradient_norm, "norm of the gradient", report.step, updates);
   }
-  parts_.session.world().agree([&] {  // all ranks know it, one prints it
+  parts_.session.world().agree([&] {  // all ranks detect this error, but one prints it
     throw Error(Category::data,
                 fmt::format("{} steps in a row, up to step {}, were skipped, as the loss or the norm of the "
                             "gradient was not finite: try a smaller learning rate",
@@ -73,8 +72,8 @@ void NotFinitePolicy::roll_back(NotFiniteReport report) {
                               "between: try a smaller learning rate",
                               report.step, report.what(), max_rollbacks));
     });
-    // If no step was made since the last return, the parameters of that checkpoint are at fault: an earlier
-    // one is needed.
+    // If no step was made since the last rollback, the parameters of its checkpoint are at fault: an earlier
+    // checkpoint is needed.
     report.remark = parts_.checkpointer->roll_back(restored_step_.value_or(report.step), report.what());
   } catch (const Error&) {
     report.handling = OnNan::stop;
@@ -132,7 +131,7 @@ void NotFinitePolicy::check_counted() const {
   if (progress.step == 0 || progress.best.epoch > 0 || progress.epoch.sums.samples > 0) return;
   const NotFiniteReport report{
       .epoch = parts_.position().epochs(), .step = progress.step, .value = "a value of every step"};
-  parts_.session.world().agree([&] {  // all ranks know it, one prints it
+  parts_.session.world().agree([&] {  // all ranks detect this error, but one prints it
     parts_.report(report);
     throw Error(Category::data,
                 fmt::format("every step up to step {} was skipped or undone, as a loss or another value was "

@@ -11,28 +11,29 @@
 
 namespace lockstep {
 
-/// Acts on losses, norms of gradients and parameters that are not finite, as OnNan says: stops, skips the
-/// step, or goes back to a checkpoint before it and leaves out the batches up to it. All methods are
+/// Acts on losses, gradient norms and parameters that are not finite, as OnNan says: stops, skips the step,
+/// or rolls back to an earlier checkpoint and leaves out the batches up to this step. All methods are
 /// collective, and report what they do.
 class NotFinitePolicy : public StepPolicy {
  public:
   NotFinitePolicy(const RunParts& parts, EpochInProgress& epoch, const ReplicaChecks& replicas)
       : parts_(parts), epoch_(epoch), replicas_(replicas) {}
 
-  /// To be called after steps, before they count. Throws Error(data) on all ranks if one of them ends the
-  /// run: with OnNan::stop, or after too many skipped ones in a row. Leaves OnNan::rollback to act().
+  /// Call after steps, before they count. Throws Error(data) on all ranks if a step that is not finite ends
+  /// the run: with OnNan::stop, or after too many skipped steps in a row. Leaves OnNan::rollback to act().
   void stop_or_skip();
-  /// After steps, goes back to a checkpoint if the first one that is not finite requires it. Throws
-  /// Error(data) on all ranks, after the report, if it has gone back too often or there is no checkpoint.
+  /// After steps, rolls back to a checkpoint if the first step that is not finite requires it. Throws
+  /// Error(data) on all ranks, after the report, if the run has rolled back too often or there is no
+  /// checkpoint.
   Next act(Boundary boundary) override;
 
-  /// At the end of an epoch, whether all parameters are finite. If not, goes back or throws Error(data) on
-  /// all ranks. Looks at the values that ReplicaChecks::check_all has compared.
+  /// At the end of an epoch, whether all parameters are finite. If not, rolls back or throws Error(data) on
+  /// all ranks. Reads the values that ReplicaChecks::check_all has compared.
   bool accept_parameters();
   /// Same for the loss of an evaluation. Also throws Error(data) if no sample could be read. `data`: name of
   /// the data set, for messages.
   bool accept(const Evaluation& evaluation, const std::string& data);
-  /// At the end of a run, throws Error(data) on all ranks, after a report, if no step of it counts.
+  /// At the end of a run, throws Error(data) on all ranks, after a report, if none of its steps counts.
   void check_counted() const;
 
  private:
@@ -43,7 +44,7 @@ class NotFinitePolicy : public StepPolicy {
   const RunParts& parts_;
   EpochInProgress& epoch_;
   const ReplicaChecks& replicas_;
-  /// Step of the checkpoint to which the run has returned; none: it has made steps since.
+  /// Step of the checkpoint to which the run has rolled back; none if it has made steps since.
   std::optional<std::uint64_t> restored_step_;
 };
 

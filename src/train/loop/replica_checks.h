@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-/// Compares the parameters of all ranks every check_replicas_every steps, except where the end of an epoch
-/// does it anyway.
+/// Compares the parameters of all ranks every check_replicas_every steps, except at the end of an epoch,
+/// where all values are compared anyway.
 class ReplicaChecks : public StepPolicy {
  public:
   explicit ReplicaChecks(const RunParts& parts) : parts_(parts) {}
@@ -26,8 +26,8 @@ class ReplicaChecks : public StepPolicy {
   void check_all() const;
 
  private:
-  /// Throws the error of the checks unless all ranks have the same hash: it names those that differ from the
-  /// majority of the copies. Collective.
+  /// Throws Error(internal) on all ranks unless they have the same hash. The error names the ranks that
+  /// differ from the majority of the copies. Collective.
   void compare(const std::array<std::uint64_t, 2>& hash) const;
 
   const RunParts& parts_;

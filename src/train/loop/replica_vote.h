@@ -16,7 +16,7 @@ struct ReplicaHash {
 
 /// Ranks whose parameters differ.
 struct ReplicaVote {
-  std::vector<int> differing;  ///< ranks that differ from the majority; without a majority all; empty: none
+  std::vector<int> differing;  ///< ranks that differ from the majority (all without one); empty if all equal
   bool majority = true;        ///< whether more than half of the copies are equal
 
   bool operator==(const ReplicaVote&) const = default;

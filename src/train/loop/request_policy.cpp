@@ -10,12 +10,12 @@
 namespace lockstep {
 namespace {
 
-/// Time of a step, or of a part of it, after which ranks are asked whether to abandon it. Ranks and executors
-/// wait for each other then.
+/// Seconds of a step, or of a part of a step, after which ranks exchange requests to decide whether to
+/// abandon the step. Ranks and executors wait for each other at these times.
 constexpr double seconds_of_a_round = 4.0;
 
-/// Word that brings a request and the time of a step to other ranks. The request decides which word is the
-/// largest.
+/// A word for other ranks holds a request in its upper bits and a step time in its lower bits, so that the
+/// largest word has the largest request.
 constexpr int bits_of_time = 56;
 std::uint64_t word_of(std::uint64_t request, double step_seconds) {
   constexpr std::uint64_t longest = (std::uint64_t{1} << bits_of_time) - 1;
@@ -113,7 +113,7 @@ std::uint64_t RequestPolicy::rounds_of_step() const {
   const double seconds = slowest_step_seconds_ > 0.0 ? slowest_step_seconds_ : estimated_step_seconds_;
   const auto rounds = static_cast<std::uint64_t>(seconds / seconds_of_a_round);
   return std::bit_ceil(
-      std::min(rounds, passes_));  // few different numbers, as programs are recorded for each
+      std::min(rounds, passes_));  // few different numbers, as each needs its recorded programs
 }
 
 std::uint64_t RequestPolicy::steps_until_due(std::uint64_t step) const {

@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// The parts of a run that its loop and the policies of the loop share; they outlive both.
+/// Parts of a run that its loop and the policies of the loop share; the parts must outlive both.
 struct RunParts {
   const Session& session;
   const Run& run;
@@ -20,7 +20,7 @@ struct RunParts {
   Checkpointer* checkpointer = nullptr;  ///< null: no checkpoints
 
   RunPosition position() const { return {run, state.progress}; }
-  /// Passes an event to the observer, in a stage in which the watchdog allows for slow files.
+  /// Passes an event to the observer, in Stage::report: the watchdog then allows for slow files.
   void report(const RunEvent& event) const {
     if (!hooks.on_event) return;
     const InStage in(watch_of(session.world()), Stage::report);

@@ -9,18 +9,18 @@ namespace lockstep {
 enum class Boundary {
   within_epoch,
   before_evaluation,  ///< after the last step of an epoch
-  end_of_epoch,       ///< after its evaluation
+  end_of_epoch,       ///< after the evaluation of the epoch
   end_of_run,         ///< after the last evaluation
 };
 inline bool follows_steps(Boundary boundary) {
   return boundary == Boundary::within_epoch || boundary == Boundary::before_evaluation;
 }
 
-/// Continuation of a run after a step boundary.
+/// How a run continues after a step boundary.
 enum class Next {
-  step,        ///< with the next step
-  other_step,  ///< the state is now that of a checkpoint: with the step after it
-  stop,        ///< it ends
+  step,        ///< makes the next step
+  other_step,  ///< a checkpoint was restored: makes the step after it
+  stop,        ///< ends
 };
 
 /// Part of a run that acts at some of its step boundaries. All ranks make the same calls.
@@ -35,7 +35,7 @@ class StepPolicy {
   virtual Next act(Boundary boundary) = 0;
 };
 
-/// Number of steps after the first `step` ones up to a multiple of `every`; with 0: never.
+/// Number of steps from step `step` to the next multiple of `every`; `never` if `every` is 0.
 inline std::uint64_t steps_to_multiple(std::uint64_t every, std::uint64_t step) {
   return every == 0 ? StepPolicy::never : every - step % every;
 }

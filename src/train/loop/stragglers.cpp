@@ -48,7 +48,8 @@ std::vector<StragglerDetector::Finding> StragglerDetector::add(std::uint64_t ste
   return found;
 }
 
-/// Lower median of the seconds that ranks needed for the recent steps; 0 if fewer than two ranks are known.
+/// Lower median of the seconds that ranks needed for the recent steps; 0 if the times of fewer than two ranks
+/// are known.
 double StragglerDetector::median() const {
   std::vector<double> known;
   for (const Rank& rank : ranks_) {

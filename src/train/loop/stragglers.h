@@ -11,24 +11,24 @@
 namespace lockstep {
 
 /// Finds ranks that compute for longer than the others, from the times that ranks exchange at step
-/// boundaries. A rank is found when it has taken more than 1.3 times the median in each of at least 20 steps
-/// and 5 s in a row. Steps shorter than 0.25 s are averaged over that time, as schedulers let threads take
-/// turns. The median of an even number of ranks is the lower one, so that the slower one of two can be found.
-/// A rank is found at most three times, and again only after it has kept up for as long. A pure function of
-/// the times, so all ranks find the same.
+/// boundaries. A rank is found once it has taken more than 1.3 times the median for at least 20 steps and at
+/// least 5 s in a row. Steps shorter than 0.25 s are averaged over 0.25 s, as schedulers let threads take
+/// turns. With an even number of ranks, the lower median counts, so that the slower of two ranks can be
+/// found. A rank is found at most three times, and again only after it has kept up for an equal period. The
+/// result depends only on the times, so all ranks find the same stragglers.
 class StragglerDetector {
  public:
   struct Finding {
     std::size_t rank = 0;
-    std::uint64_t steps = 0;  ///< for which it has been slow
-    double own = 0.0;         ///< average over these steps, in the unit of the times
-    double median = 0.0;      ///< average of the median rank
+    std::uint64_t steps = 0;  ///< number of steps for which the rank has been slow
+    double own = 0.0;         ///< the rank's average time of these steps, in the unit of the times
+    double median = 0.0;      ///< average of the median in these steps
 
     bool operator==(const Finding&) const = default;
   };
 
-  /// Takes the times of the next `steps` steps, which took `seconds`. `own`: average time over these steps
-  /// that each rank computes, relative to its share; 0: unknown. Returns ranks that are found now.
+  /// Adds the times of the next `steps` steps, which took `seconds` in total. `own`: average time that each
+  /// rank computed in these steps, relative to its share; 0: unknown. Returns the ranks that are found now.
   std::vector<Finding> add(std::uint64_t steps, double seconds, std::span<const double> own);
 
  private:
@@ -42,10 +42,10 @@ class StragglerDetector {
   struct Rank {
     double window = 0.0;     ///< sum of times over the steps of the window
     bool known = true;       ///< whether all of these times are known
-    Streak slow = {};        ///< latest steps, in all of which it was too slow
-    Streak keeping_up = {};  ///< latest steps, in all of which it was not
-    bool found = false;      ///< whether it was reported, and has not kept up since
-    int times = 0;           ///< number of times that it was found
+    Streak slow = {};        ///< latest steps in a row in which the rank was too slow
+    Streak keeping_up = {};  ///< latest steps in a row in which the rank kept up
+    bool found = false;      ///< whether the rank was found and has not kept up since
+    int times = 0;           ///< number of times that the rank was reported
   };
   std::vector<Finding> judge();
   double median() const;

@@ -18,25 +18,24 @@
 
 namespace lockstep {
 
-/// A graph compiled for a device. Makes runners, which it outlives.
+/// A graph compiled for a device. Makes runners, and must outlive them.
 class CompiledGraph {
  public:
   virtual ~CompiledGraph() = default;
-  /// Makes the runners, at least 1, with which a rank computes `leaves` leaves of `loader`, whose steps are
-  /// those of `log`. Their number does not affect the result. Throws Error(resource).
+  /// Makes the runners, at least 1, with which this rank computes `leaves` leaves of `loader`; `log`: log of
+  /// the loader's steps. The number of runners does not affect the result. Throws Error(resource).
   virtual LeafRunners make_runners(const Loader& loader, std::uint32_t leaves, StepLog log) = 0;
   /// Gradients that backward computes, by node of the compiled graph; a device may omit some nodes.
   virtual GradientFlow gradients() const = 0;
-  /// Memory that each node of the compiled graph moves for the largest micro-batch. If
-  /// several nodes run as one, the last of them has the memory of all.
+  /// Memory that each node of the compiled graph moves for the largest micro-batch. If several nodes are
+  /// fused, the traffic of all counts for the last of them.
   virtual std::vector<NodeTraffic> traffic() const = 0;
-  /// Whether the products of a node of the compiled graph are of bf16; false on GPUs, whose limits are not
-  /// measured.
+  /// Whether a node of the compiled graph multiplies in bf16; false on GPUs, whose limits are not measured.
   virtual bool multiplies_bf16(std::size_t /*node*/) const { return false; }
 };
 
-/// Device-specific part of a step. Each kind of device has a file of its own; shared code never asks which it
-/// is.
+/// Device-specific part of a step. Each kind of device has its own file; shared code never asks for the kind
+/// of device.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -46,22 +45,23 @@ class Backend {
   virtual std::unique_ptr<CompiledGraph> compile(const Graph& graph, const ArenaLayout& layout,
                                                  const PlanOptions& options) = 0;
   virtual std::unique_ptr<ArenaUpdate> make_update(const ArenaUpdateOptions& options) = 0;
-  /// Records computing the outcome of the step from the results of all its leaves, added in their order. The
-  /// update of this step finds it at concluded() of the table, whose log() moves on to the next step.
+  /// Records computing the step's outcome from the results of all its leaves, added in the order of leaves.
+  /// The step's update reads the outcome from table.concluded(); table.log() advances to the next step.
   virtual void conclude(Stream& stream, std::span<const LeafResult> results, const StepTable& table) = 0;
   /// Number of threads that compute; CUDA: 1.
   virtual int threads() const = 0;
-  /// Calls `work` on several threads of the host at once, which divide it among themselves, and returns when
-  /// all calls have returned. CPU: on the threads that compute.
+  /// Calls `work` on several host threads concurrently and returns when all calls have returned; the calls
+  /// divide the work among themselves. CPU: uses the threads that compute.
   virtual void on_host_threads(const std::function<void()>& work) = 0;
-  /// Name of the processor: an instruction set, or that of a GPU.
+  /// Name of the processor: the instruction set of a CPU, or the name of a GPU.
   virtual std::string name() const = 0;
   /// Limits of one thread, measured by this call; none on a GPU.
   virtual std::optional<ThreadLimits> measure_limits() { return std::nullopt; }
-  /// Engines of the GPU library by operation, as the text of a plan file (JSON); empty: there is no choice of
-  /// engines.
+  /// Engines of the GPU library by operation, as the text of a plan file (JSON); empty if there is no choice
+  /// of engines.
   virtual std::string engines() const { return {}; }
-  /// Uses the engines of another rank, the text of its engines(), for the operations in it.
+  /// Uses another rank's engines. `engines`: text of that rank's engines(); operations that it lacks are not
+  /// affected.
   virtual void use_engines(const std::string& /*engines*/) {}
 };
 

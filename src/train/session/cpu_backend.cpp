@@ -69,7 +69,8 @@ class CpuLeafRunner final : public LeafRunner {
     }
   }
 
-  /// The outputs of the samples that were read come first; they are moved to their places from the back.
+  /// The plan writes the outputs of the samples that could be read, without gaps; they are then moved to
+  /// their places, the last one first.
   void write(float* outputs) {
     plan_.write_outputs(batch_, workspace_.data(), outputs);
     const std::size_t count = plan_.outputs_size();
@@ -91,7 +92,7 @@ class CpuLeafRunner final : public LeafRunner {
   MicroBatchReader reader_;
   std::vector<std::uint64_t> ids_;
   MicroBatch batch_;         ///< last leaf loaded
-  std::size_t samples_ = 0;  ///< of it, with those that were skipped
+  std::size_t samples_ = 0;  ///< number of samples of batch_ and of samples skipped in it
   VisitSum visits_;
 };
 
@@ -115,8 +116,8 @@ class CpuCompiledGraph final : public CompiledGraph {
   bool multiplies_bf16(std::size_t node) const override { return plan_.multiplies_bf16(node); }
 
  private:
-  /// Checks that the workspaces fit into memory. As memory is allocated on first write, a signal would
-  /// otherwise end the run in the middle of a step.
+  /// Checks that the workspaces fit into memory. Memory is allocated on first write, so a signal would
+  /// otherwise kill the run in the middle of a step.
   void check_workspaces(std::uint32_t samples) const {
     const std::size_t executors = device_.streams().size();
     const std::size_t wanted = plan_.workspace_bytes() * executors, available = device_.available_bytes();

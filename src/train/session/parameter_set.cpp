@@ -13,12 +13,12 @@ namespace lockstep {
 
 namespace {
 
-/// Suffix of the number of batches that PyTorch counts for each batch norm. Only a momentum of None, which
-/// lockstep does not have, uses it.
+/// Suffix of the batch count that PyTorch stores for each batch norm. PyTorch uses the count only with
+/// momentum None, which lockstep does not support.
 constexpr std::string_view batch_count = ".num_batches_tracked";
 constexpr std::string_view running_mean = ".running_mean";
 
-/// Name of the batch count that belongs to a parameter; empty: none.
+/// Name of the batch count that belongs to a parameter; empty if there is none.
 std::string batch_count_beside(const Parameter& parameter) {
   const std::string& name = parameter.name;
   return name.ends_with(running_mean) ? name.substr(0, name.size() - running_mean.size()).append(batch_count)
@@ -73,7 +73,7 @@ void ParameterSet::load(const ModelFile& file, const LoadOptions& options, bool 
   const std::vector<int> head = head_parameters(network_);
   const auto fits = [&](int id) { return holds(file, parameters_[static_cast<std::size_t>(id)]); };
   const bool reset = options.reset_head && (other_outputs || !std::ranges::all_of(head, fits));
-  std::vector<std::span<const float>> found(parameters_.size());  // empty: keeps its values
+  std::vector<std::span<const float>> found(parameters_.size());  // empty: the parameter keeps its values
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const bool of_head = std::ranges::find(head, static_cast<int>(i)) != head.end();
     if (of_head && reset) {

@@ -16,8 +16,8 @@ namespace lockstep {
 std::string digest_of(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
                       std::span<const float> arena);
 
-/// Numbers of the parameters of the layer that computes the logits or, if it has none, of the last layer
-/// before it that has some.
+/// Numbers of the parameters of the layer that computes the logits or, if that layer has none, of the last
+/// layer before it that has parameters.
 std::vector<int> head_parameters(const Network& network);
 
 /// The parameters of a network in one arena, by name. Does not own the arena.
@@ -32,13 +32,14 @@ class ParameterSet {
   }
 
   /// Loads all parameters. Names and shapes must match exactly, except as `options` allow; PyTorch's
-  /// num_batches_tracked is ignored. `other_outputs`: the last layer does not fit, whatever its shape. Throws
-  /// Error(data) with the first tensor that is missing, unknown or different; then no value has changed.
+  /// num_batches_tracked is ignored. `other_outputs`: whether the last layer does not fit, even if its shape
+  /// does. Throws Error(data) naming the first tensor that is missing, unknown or different; no value has
+  /// changed then.
   void load(const ModelFile& file, const LoadOptions& options = {}, bool other_outputs = false) const;
   /// All parameters as tensors of a PyTorch state_dict, with a num_batches_tracked of 0 for each batch norm.
-  /// They refer to the arena.
+  /// The tensors are views of the arena.
   std::vector<NamedTensor> tensors() const;
-  /// Saves these tensors. `metadata` is added to that of the file.
+  /// Saves tensors(). `metadata` is added to the entries "format" and "producer".
   void save(const std::string& file, std::map<std::string, std::string> metadata = {}) const;
   std::string digest() const { return digest_of(parameters_, layout_, arena_); }
 

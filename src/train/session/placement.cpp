@@ -40,7 +40,7 @@ HostDemand demand_on(const Roster& roster, std::uint32_t host) {
   return demand;
 }
 
-/// Device of the ranks that request an automatic one.
+/// Device of the ranks that request DeviceKind::automatic.
 DeviceKind resolve_automatic(const Roster& roster, Transport transport, std::vector<std::string>& warnings) {
   const auto left_open = [](const RankFacts& rank) { return rank.device == DeviceKind::automatic; };
   if (std::ranges::any_of(roster.ranks,
@@ -84,7 +84,7 @@ std::string describe_gpu(const RankFacts& rank) {
   return fmt::format("GPU {} of {}", rank.gpu.text(), rank.host.text());
 }
 
-/// Reason why NCCL cannot connect the ranks; empty: it can.
+/// Reason why NCCL cannot connect the ranks; empty if it can.
 std::string why_not_nccl(const Roster& roster, const std::vector<DeviceKind>& devices) {
   for (std::size_t rank = 0; rank < devices.size(); ++rank) {
     if (devices[rank] == DeviceKind::cpu) return fmt::format("rank {} computes on the CPU", rank);
@@ -95,11 +95,12 @@ std::string why_not_nccl(const Roster& roster, const std::vector<DeviceKind>& de
   return {};
 }
 
-/// Numbers of steps submitted together, unless a number is asked for: before their time is known, and at
-/// most.
+/// Default numbers of steps submitted together: until the time of a step is known, and the maximum after
+/// that.
 constexpr std::size_t usual_steps = 50, usual_max_steps = 512;
 
-/// Number of steps that a rank on `device` would submit together; `usual`: unless a number is asked for.
+/// Number of steps that a rank on `device` would submit together; `usual`: the number unless the options
+/// request one.
 std::size_t steps_at_once(DeviceKind device, std::uint64_t asked_for, std::size_t usual) {
   constexpr std::uint64_t max = 1000;
   if (device == DeviceKind::cpu) return 1;

@@ -16,9 +16,9 @@ struct RankFacts {
   FixedText<256> host = {};  ///< name, for messages
   std::uint32_t host_number = 0;
   DeviceKind device = DeviceKind::automatic;  ///< requested
-  FixedText<64> gpu = {};  ///< PCI address of the GPU that it would take; empty: none, or not looked for
-  FixedText<512> why_no_gpu = {};   ///< end of a sentence; empty: it has a GPU, or did not look for one
-  std::uint64_t steps_at_once = 0;  ///< requested number of steps submitted together; 0: automatic
+  FixedText<64> gpu = {};                     ///< PCI address of the GPU to use; empty: none, or not probed
+  FixedText<512> why_no_gpu = {};             ///< end of a sentence; empty: has a GPU, or not probed
+  std::uint64_t steps_at_once = 0;            ///< requested number of steps submitted together; 0: automatic
 };
 
 /// Facts of all ranks.
@@ -38,20 +38,21 @@ struct Placement {
   bool nccl = false;                    ///< whether NCCL connects the ranks
   Reduce reduce = Reduce::canonical;    ///< canonical or ring
   /// Whether every rank gets the whole sum of the gradients, bucket by bucket, and updates all elements; if
-  /// not, each sums and updates a slice.
+  /// not, each rank sums and updates one slice.
   bool whole_sums = false;
   std::size_t steps_at_once = 1;      ///< steps submitted together, before the host reads their outcomes
-  std::size_t max_steps_at_once = 1;  ///< the same, once the time of a step is known
-  /// Warnings that this rank prints, so that each appears once per host, or once per run.
+  std::size_t max_steps_at_once = 1;  ///< maximum once the time of a step is known
+  /// Warnings that this rank prints. Each is given to one rank only, of a host or of the run.
   std::vector<std::string> warnings = {};
 
   /// Device for defaults that all ranks share: cuda if every rank computes with CUDA, else cpu.
   DeviceKind common_device() const { return all_cuda ? DeviceKind::cuda : DeviceKind::cpu; }
 };
 
-/// Decides from the facts of all ranks, consistently on all of them; `transport` and `reduce` are equal on
-/// all ranks. Warnings explain fallbacks. Throws Error(resource) on ranks whose request cannot be met: no
-/// GPU, or the GPU of another rank with a transport that does not let them share it. Pure function.
+/// Decides the placement of this rank from the facts of all ranks, consistently with the decisions of the
+/// other ranks; `transport` and `reduce` must be equal on all ranks. Warnings explain fallbacks. Throws
+/// Error(resource) on ranks whose request cannot be met: no GPU, or a GPU that another rank uses and the
+/// transport does not allow to share. Pure function.
 Placement place(const Roster& roster, Transport transport, Reduce reduce);
 
 /// Gathers the facts of all ranks, places this rank and prints its warnings. Looks for GPUs if `execution`

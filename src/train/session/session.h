@@ -18,8 +18,9 @@
 
 namespace lockstep {
 
-/// This rank's backend and communicators, by which the ranks of a world compute and exchange data. All ranks
-/// make one. It outlives everything that is recorded or allocated by it. Calls from one thread.
+/// This rank's backend and communicators, with which the ranks of a world compute and exchange data. Every
+/// rank constructs one. The session must outlive everything that is recorded or allocated with it. Call from
+/// one thread only.
 class Session {
  public:
   /// `placement`: result of find_placement. `pin`: whether executors of a CPU rank are bound to cores.
@@ -34,13 +35,13 @@ class Session {
   Device& device() const { return backend_->device(); }
   /// Communicator for data in host memory.
   Communicator& between_hosts() const { return *between_hosts_; }
-  /// Communicator for arenas in device memory; on the CPU the same one.
+  /// Communicator for arenas in device memory; on the CPU, the same as between_hosts().
   Communicator& between_devices() const { return between_devices_ ? *between_devices_ : *between_hosts_; }
 
   /// Communicator of the ranks that divide the update into slices: all ranks or, with whole sums, this rank
   /// alone, which updates all elements.
   Communicator& owners() const { return alone_ ? *alone_ : between_devices(); }
-  /// Assignment of the leaves of a step, `leaves` in number, to the ranks and to this rank's `executors`.
+  /// Assigns the `leaves` leaves of a step to the ranks, and this rank's leaves to its `executors` executors.
   Assignment assign(std::uint32_t leaves, std::size_t executors) const;
 
   /// Runs `program`. With NCCL, the watchdog counts the time as waiting for the GPU: the host may have to
@@ -50,9 +51,9 @@ class Session {
     watched_.watch.during(Collective::device, Group::alone, 0, [&] { program.run(); });
   }
 
-  /// Allocates an arena of the device. Ranks of a host share it if each element is updated by one rank only;
-  /// their steps and evaluations are never so far apart that one rank reads
-  /// an element while another updates it. Collective. Throws Error(resource) on all ranks.
+  /// Allocates an arena on the device. Ranks of a host share the arena if each element is updated by one rank
+  /// only; their steps and evaluations are never so far apart that one rank reads an element while another
+  /// updates it. Collective. Throws Error(resource) on all ranks.
   Buffer allocate_arena(std::size_t elements) const;
   /// Whether the ranks of a host share the arenas that allocate_arena makes, if the host allows it.
   bool shares_arenas() const {
@@ -60,8 +61,9 @@ class Session {
            execution_.transport != Transport::messages;
   }
 
-  /// Returns the result of `make` once it has succeeded on every rank. With ExecutionOptions::plan_cache, the
-  /// planner goes first, and the others use the engines that it has chosen. Collective; `make` is not.
+  /// Calls `make` on every rank, and returns its result once all calls have succeeded. With
+  /// ExecutionOptions::plan_cache, the planner calls it first, and the other ranks use the engines that the
+  /// planner has chosen. This method is collective; `make` must not be.
   template <class Make>
   auto planned(const Make& make) const -> decltype(make()) {
     std::optional<decltype(make())> made;

@@ -11,29 +11,31 @@
 namespace lockstep {
 namespace {
 
-/// Steps after a change of shares that are not measured, while programs are recorded and threads settle on
-/// cores.
+/// Number of steps that are not measured after a change of shares, while programs are recorded and threads
+/// settle on cores.
 constexpr std::uint64_t settling = 2;
-/// Ranks exchange measurements after this number of steps, then twice as many, and so on. Shares are decided
-/// when the measured time is long enough to average over the activity of a machine: a scheduler lets threads
-/// take turns every few milliseconds.
+/// Ranks exchange measurements after this number of steps, then after twice as many, and so on. Shares are
+/// decided once the measured seconds are enough to average out other activity of the machine: a scheduler
+/// lets threads take turns every few milliseconds.
 constexpr std::uint64_t first_look = 4;
 constexpr double long_enough = 0.2;
-/// Steps between changes with ShareRule::changing, after those that settle.
+/// Steps between changes with ShareRule::changing, after the settling steps.
 constexpr std::uint64_t steps_between_changes = 1;
 
-/// Numbers that a rank sends before the seconds of its executors: seconds of its steps, whether it has memory
-/// for other shares, seconds in which its executors had a core.
+/// Number of values that a rank sends before the seconds of its executors: seconds of its steps, whether it
+/// has memory for other shares, seconds in which its executors had a core.
 constexpr std::size_t per_rank = 3;
 
-/// Executors of every rank, this one's being `own`; 0 if shares stay as they are.
+/// Number of executors of every rank; 0 for a rank whose shares do not follow measurements. `own`: number on
+/// this rank.
 std::vector<int> gather_executors(const Session& session, std::size_t own) {
   const bool measured = session.execution().shares == ShareRule::measured;
   const bool follows = session.placement().device == DeviceKind::cpu && !(measured && share_cores(session));
   return all_gather(session.between_hosts(), follows ? static_cast<int>(own) : 0);
 }
 
-/// Plans of sums over hosts with several ranks keep shared memory until the end of the run.
+/// Whether sums can be planned again: plans over several hosts with several ranks keep shared memory until
+/// the end of the run.
 bool can_plan_again(const Session& session) {
   return session.world().hosts() == 1 || session.world().hosts() == session.world().size();
 }
@@ -66,7 +68,7 @@ MeasuredShares::MeasuredShares(const Session& session, std::uint32_t leaves, std
   own_.resize(bytes_[static_cast<std::size_t>(session.world().rank())] / sizeof(double));
   all_.resize(of_ranks.size() * per_rank + count);
   measurement_.computing.resize(count);
-  // An executor's arenas: PartialSumPlan. Twice as much, as others take memory too.
+  // See PartialSumPlan for the number of an executor's arenas. Doubled, as other ranks need memory too.
   arenas_bytes_ = 2 * (own_.size() - per_rank) * (2 + std::bit_width(leaves)) * elements * sizeof(float);
 }
 
@@ -93,7 +95,7 @@ bool MeasuredShares::add(double seconds, double processor_seconds, std::span<con
   return changing ? planner_->change() : planner_->measured(measurement_);
 }
 
-/// Whether all ranks have memory for other shares. Collective.
+/// Exchanges the measurements. Returns whether all ranks have memory for other shares. Collective.
 bool MeasuredShares::gather(double steps) {
   const bool decides = rule_ == ShareRule::changing || own_[0] >= long_enough;
   own_[1] = decides && session_.device().available_bytes() >= arenas_bytes_ ? 1.0 : 0.0;

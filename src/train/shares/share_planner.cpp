@@ -8,13 +8,15 @@
 namespace lockstep {
 namespace {
 
-/// A trial begins if steps are expected to take at most this share of the time, and succeeds if they do.
+/// A trial begins if steps are expected to take at most `promising` of their present time, and succeeds if
+/// they take at most `worthwhile` of it.
 constexpr double promising = 0.9, worthwhile = 0.95;
-/// A machine counts as busy if other programs take this share of the cores' time. From equal shares, the
-/// slowest executor is then assumed to have this part of the speed of the fastest one. Of 8 leaves and two
-/// executors it gets 2, which beside a program in a loop is better than 3.
+/// A machine counts as busy if other programs take more than `busy` of the cores' time. Starting from equal
+/// shares, the slowest executor is then assumed to have at most `relieved` of the speed of the fastest one.
+/// With 8 leaves and two executors it gets 2 leaves, which is better than 3 next to a program in a busy loop.
 constexpr double busy = 0.15, relieved = 0.4;
-/// Measurements from one failed trial to the next: twice as many each time, at most these.
+/// Maximum number of measurements between a failed trial and the next one; the number doubles after each
+/// failure.
 constexpr unsigned longest_pause = 32;
 
 /// Time of the slowest executor; executors without leaves may have speed 0.
@@ -26,7 +28,8 @@ double seconds_with(const Shares& shares, std::span<const double> speeds) {
   return longest;
 }
 
-/// Distributes `leaves` over executors [begin, end), each to the one that would end first with it.
+/// Distributes `leaves` leaves over executors, each leaf to the executor that would finish first with it. An
+/// executor that had leaves keeps at least one.
 void distribute(std::uint32_t leaves, std::span<const double> speeds, std::span<std::uint32_t> shares) {
   std::uint32_t given = 0;
   for (std::uint32_t& share : shares) given += share = std::min(share, 1U);
@@ -70,7 +73,7 @@ bool SharePlanner::measured(const StepMeasurement& measurement) {
   return true;
 }
 
-/// Shares to try next; the present ones if none promise a gain.
+/// Shares to try next; the present shares if no others promise a gain.
 Shares SharePlanner::candidate(double stolen) const {
   if (stolen > busy && are_equal() && failures_ % 2 == 0) {
     std::vector<double> speeds = speeds_;

@@ -34,7 +34,7 @@ class GradientSum::Implementation {
   std::span<float> next() { return arenas_[leaf().write_to].floats(); }
 
   void add() {
-    const ThreadState caller;  // restores its treatment of denormals
+    const ThreadState caller;  // restores the caller's treatment of denormals
     flush_denormals_to_zero();
     for (const auto& addition : leaf().additions) {
       const auto into = arenas_[addition.into].floats();

@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-/// Makes runners for the micro-batches of `loader`. A pass has at most `leaves` of them, over all ranks.
-/// `log` is the log of their steps. Collective. Throws Error(resource) on all ranks.
+/// Makes runners for the micro-batches of `loader`. `leaves`: maximum number of micro-batches of a pass, over
+/// all ranks. `log`: log of the steps. Collective. Throws Error(resource) on all ranks.
 LeafRunners make_runners(const Session& session, CompiledGraph& graph, const Loader& loader,
                          std::uint32_t leaves, StepLog log = {});
 
@@ -20,7 +20,7 @@ LeafRunners make_runners(const Session& session, CompiledGraph& graph, const Loa
 /// leaves, and their results on every rank.
 class LeafPass {
  public:
-  /// `runners` outlive the pass. They may serve several passes, one after the other. Collective. Throws
+  /// `runners` must outlive the pass, and may serve several passes, one after the other. Collective. Throws
   /// Error(resource) on all ranks.
   LeafPass(const Session& session, const LeafRunners& runners, Assignment assignment);
 
@@ -29,13 +29,13 @@ class LeafPass {
   /// Function that records the work on one leaf.
   using RecordLeaf =
       std::function<void(Stream& stream, LeafRunner& runner, std::size_t executor, std::uint32_t leaf)>;
-  /// Part `number` of `count` equal parts of each stream's work, in stages of leaves.
+  /// Part `number` of `count` nearly equal parts of each stream's work, whose unit is one stage of one leaf.
   struct Part {
     std::uint64_t number = 0;
     std::uint64_t count = 1;
     bool is_last() const { return number + 1 == count; }
   };
-  /// Records the leaves of this rank, each in `stages`, or a part of that, in their order on each stream; the
+  /// Records `part` of this rank's work: on each stream, leaves in order, and all `stages` of each leaf. The
   /// first stream then waits for the others. The first part also prepares the runners.
   void record(const float* parameters, std::span<const RecordLeaf> stages, Part part) const;
 

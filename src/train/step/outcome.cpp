@@ -68,10 +68,10 @@ double Evaluation::score() const { return this->*score_of(task).value; }
 namespace {
 
 /// Share of the variance of the targets that the outputs explain: 1 - squared errors / squared distances of
-/// the targets from their mean. Of equal targets: 1 if there is no error, else 0.
+/// the targets from their mean. If all targets are equal: 1 if there is no error, else 0.
 double r2_of(const LossSums& sums, double count) {
   const double distances = sums.squared_target - sums.target * sums.target / count;
-  const bool equal = !(distances > 1e-12 * sums.squared_target);  // but for rounding
+  const bool equal = !(distances > 1e-12 * sums.squared_target);  // up to rounding
   if (equal && std::isfinite(sums.loss)) return sums.loss > 0.0 ? 0.0 : 1.0;
   return 1.0 - sums.loss / distances;
 }

@@ -42,7 +42,7 @@ class Replica::Implementation {
     }
     expect_length(parameters.size());
     expect_length(gradient.size());
-    const ThreadState caller;  // restores its treatment of denormals
+    const ThreadState caller;  // restores the caller's treatment of denormals
     flush_denormals_to_zero();
     MicroBatchRule rule = transform_.rule();
     rule.epoch = position.epoch;

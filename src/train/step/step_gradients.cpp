@@ -32,8 +32,8 @@ StepGradients::StepGradients(const Session& session, const ArenaLayout& layout, 
                                                      : plan_canonical_sums(ranks, options, slices);
 }
 
-/// Grows the arenas. The ranks agree on the memory before collective calls follow. Nothing that can fail on a
-/// single rank may come before allocate_arenas, which is collective.
+/// Grows the arenas. The ranks agree on the memory before the next collective calls. Nothing that can fail on
+/// a single rank may precede allocate_arenas, which is collective.
 void StepGradients::grow(const Session& session) {
   arenas_.resize(plans_.size());
   std::size_t missing = 0;
@@ -72,16 +72,17 @@ void StepGradients::record_leaf(Stream& stream, LeafRunner& runner, std::size_t 
   }
 }
 
-/// The first stream waits for all work so far and starts the exchange, which then runs beside the rest of the
-/// last leaf's backward pass. Its own leaves were recorded before, so the wait delays none of them.
+/// The first stream waits for all work so far and starts the exchange, which then runs concurrently with the
+/// rest of the last leaf's backward pass. The first stream's leaves were recorded before, so the wait delays
+/// none of them.
 void StepGradients::ready(std::size_t begin) {
   const auto streams = device_.streams().first(plans_.size());
   for (Stream* const other : streams.subspan(1)) streams[0]->wait(other->record());
   sums_->ready(*streams[0], begin);
 }
 
-/// Parts of the backward pass of a leaf. With whole sums, the last leaf of the rank, which is recorded after
-/// all others, has several, each of which completes a bucket, so that the exchange can begin early.
+/// Parts of a leaf's backward pass. With whole sums, the last leaf of the rank, which is recorded after all
+/// others, has several parts. Each completes a bucket, so that the bucket's exchange can begin early.
 std::vector<GradientPart> StepGradients::parts_of_leaf(const LeafRunner& runner, std::uint32_t leaf) const {
   const bool last = leaf + 1 == assignment_.executors.back();
   if (!last || !whole_sums_) return {{runner.nodes(), 0}};

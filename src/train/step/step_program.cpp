@@ -23,8 +23,8 @@ StepProgram::StepProgram(const Session& session, LeafPass pass, StepGradients gr
       pass_.record(parameters, stages, part);
       if (!part.is_last()) return;
       Stream& stream = *session.device().streams()[0];
-      gradients_.sums().ready(stream, 0);  // before other exchanges; on all ranks, also without leaves
-      pass_.gather_results(stream);  // the gradient is divided by the number of samples that were computed
+      gradients_.sums().ready(stream, 0);  // before other exchanges, on all ranks, even without leaves
+      pass_.gather_results(stream);        // the gradient is divided by the number of computed samples
       session.backend().conclude(stream, pass_.results(), table);
       updater.record(stream, gradients_.sums());
     }));

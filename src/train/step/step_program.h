@@ -17,12 +17,12 @@ namespace lockstep {
 /// gradients, the update.
 class StepProgram {
  public:
-  /// `rounds`: number of parts after which a step can be abandoned; the same on all ranks. The loader of the
-  /// runners must be set to a step of this kind. References outlive the program.
+  /// `rounds`: number of parts between which a step can be abandoned; the same on all ranks. The loader of
+  /// the runners must be set to a step of this kind. References must outlive the program.
   StepProgram(const Session& session, LeafPass pass, StepGradients gradients, Updater& updater,
               const StepTable& table, std::uint64_t rounds);
 
-  /// Runs the current step of the loader and the table. Writes the outcome to the table, which moves on to
+  /// Runs the current step of the loader and the table. Writes the outcome to the table, which advances to
   /// the next step. Calls `should_continue`, if it is not empty, between rounds; once it returns false,
   /// abandons the step without any change and returns false. Collective.
   bool run(const std::function<bool()>& should_continue);

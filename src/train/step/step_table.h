@@ -13,8 +13,8 @@ namespace lockstep {
 /// Table of the steps submitted together, in device memory: their inputs and their outcomes.
 class StepTable {
  public:
-  /// Table for up to `steps` steps. `stops`: whether a step whose loss, or the norm of whose gradient, is not
-  /// finite prevents the updates of all later ones.
+  /// Table for up to `steps` steps. `stops`: whether a step whose loss or gradient norm is not finite
+  /// prevents the updates of all later steps.
   StepTable(Device& device, std::size_t steps, bool stops = true);
   StepTable(const StepTable&) = delete;
   StepTable& operator=(const StepTable&) = delete;
@@ -30,8 +30,8 @@ class StepTable {
 
   /// Submits the inputs of the next steps, at most capacity(). Waits only for steps that were not fetched.
   void begin(std::span<const StepInput> inputs);
-  /// Waits for the steps, and returns the outcomes of the first `steps` of them since begin, valid until
-  /// further steps are run.
+  /// Waits for the steps and returns the outcomes of the first `steps` steps since begin; valid until further
+  /// steps are run.
   std::span<const StepOutcome> fetch(std::size_t steps);
 
  private:
@@ -48,8 +48,9 @@ class StepTable {
   std::size_t capacity_;
   bool stops_;
   Buffer block_;       ///< inputs, both positions, outcomes
-  Buffer host_block_;  ///< the same for the host
-  /// Copies of inputs and positions to the device, and of outcomes back; null: both blocks are the same.
+  Buffer host_block_;  ///< mirror of block_ in host memory
+  /// Programs that copy inputs and positions to the device, and outcomes back; null if both blocks are the
+  /// same memory.
   std::unique_ptr<Program> send_, fetch_;
   bool in_progress_ = false;  ///< whether steps were submitted and not fetched
 };

@@ -66,7 +66,8 @@ std::vector<std::vector<SampleRange>> TrainingSteps::coming_from(std::uint64_t f
   return coming;
 }
 
-/// Sets the loader to the epoch after `step` steps, and announces the next samples to the runners.
+/// Sets the loader to the epoch of the next step, after `step` steps of the run, and announces the next
+/// samples to the runners.
 void TrainingSteps::prepare(std::uint64_t step) {
   const std::uint64_t position = step % run_.epoch.steps;
   loader_.start_epoch(static_cast<std::uint32_t>(step / run_.epoch.steps));
@@ -96,7 +97,7 @@ std::optional<StepTimes> TrainingSteps::run_while(std::uint64_t step, std::uint6
     const double processor_start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
     StepProgram& program = program_for(input.samples, rounds);
     if (!program.run(should_continue)) {
-      prepared_for_ = std::numeric_limits<std::uint64_t>::max();  // runners have begun with later samples
+      prepared_for_ = std::numeric_limits<std::uint64_t>::max();  // runners have already begun this step
       return std::nullopt;
     }
     const double seconds = steady_seconds() - step_start;
@@ -131,7 +132,7 @@ bool TrainingSteps::measure(const StepProgram& program, std::uint64_t samples, d
   return samples == run_.epoch.samples_at(0) && shares_.add(seconds, processor, computing_);
 }
 
-/// Deletes the programs that were recorded for the earlier shares, as memory suffices for one set of them.
+/// Deletes the programs recorded for the earlier shares, as memory suffices for only one set of programs.
 /// Later steps record new ones. `step`: number of steps made.
 void TrainingSteps::change_shares(std::uint64_t step) {
   programs_.clear();
@@ -150,7 +151,8 @@ StepInput TrainingSteps::input_of(std::uint64_t number) const {
           .learning_rate = learning_rate_.at(number)};
 }
 
-/// Program for a step of `samples` in `rounds` rounds; only the last number of rounds is kept.
+/// Program for a step of `samples` samples in `rounds` rounds. For each number of samples, only the program
+/// for the last number of rounds is kept.
 StepProgram& TrainingSteps::program_for(std::uint64_t samples, std::uint64_t rounds) {
   for (const auto& [count, program] : programs_) {
     if (count == samples && program->rounds() == rounds) return *program;
@@ -210,7 +212,7 @@ NotFiniteReport TrainingSteps::not_finite(std::size_t i) const {
 void TrainingSteps::check_finite(double value, const char* name, std::uint64_t step,
                                  std::uint64_t updates) const {
   if (std::isfinite(value)) return;
-  session_.world().agree([&] {  // all ranks know it, one prints it
+  session_.world().agree([&] {  // all ranks detect this error, but one prints it
     if (updates == 0) {
       throw Error(Category::data,
                   fmt::format("the {} became {} at step {}, before any update, so a smaller learning rate "

@@ -69,7 +69,7 @@ void Updater::record(Stream& stream, GradientSums& gradients) {
   } else {
     while (const auto chunk = gradients.next(stream)) update_->apply(stream, *chunk, gradients.fold());
   }
-  values_(stream);  // peers have read the partial sums when they reach this exchange
+  values_(stream);  // when peers reach this exchange, they have read the partial sums
 }
 
 void Updater::record_averages(Stream& stream) {

@@ -12,18 +12,18 @@ namespace lockstep {
 class Backend;
 
 /// Elements that each of `owners` ranks updates: slices of nearly equal length. If `rule` needs norms, each
-/// block of their sums has one owner.
+/// block of BlockNorms has one owner.
 Slices update_slices(const std::vector<Parameter>& parameters, const ArenaLayout& layout,
                      const OptimizerOptions& rule, int owners);
 
-/// Update of a step by the sum of all gradients: norms, clipping, the optimizer's rule, running statistics,
-/// averages. It has no state of its own, and computes the same bits on any number of ranks. Its work is on
+/// Update of a step with the sum of all gradients: norms, clipping, the optimizer's rule, running statistics,
+/// averages. The updater has no state, and computes the same bits on any number of ranks. Its work runs on
 /// the device's first stream.
 class Updater {
  public:
   /// `owners`: the ranks among which the elements of the arenas are divided. Parameters, layout and arenas
-  /// outlive the updater. Collective. Throws Error(usage) for impossible options, Error(resource) for lack of
-  /// memory.
+  /// must outlive the updater. Collective. Throws Error(usage) for impossible options, Error(resource) for
+  /// lack of memory.
   Updater(Backend& backend, Communicator& owners, const std::vector<Parameter>& parameters,
           const ArenaLayout& layout, const OptimizerOptions& rule, UpdatedArenas arenas, StepLog log);
 
@@ -31,9 +31,9 @@ class Updater {
   const Slices& slices() const { return arenas_.slices; }
   const float* parameters() const { return arenas_.values.data(); }
 
-  /// Records the update of this rank's elements by the sum of `gradients`, which are ready, unless the step's
-  /// outcome forbids it; then the gather of the new parameters. Changes nothing if the norm of the gradient
-  /// is needed and not finite. Collective, and so is the recorded work.
+  /// Records the update of this rank's elements with the sum of `gradients`, which must be ready, then the
+  /// gather of the new parameters. The update changes nothing if the step's outcome forbids it, or if the
+  /// norm of the gradient is needed and not finite. Collective, and so is the recorded work.
   void record(Stream& stream, GradientSums& gradients);
 
   /// Records the gather of the averages, of which a step changes only this rank's slice. Collective, and so
@@ -48,7 +48,7 @@ class Updater {
   };
 
   BlockSums plan_block_sums(Device& device) const;
-  /// Records sums of squares of `owned`, this rank's slice of an arena.
+  /// Records computing the sums of squares of `owned`, this rank's slice of an arena, and their gather.
   void measure(Stream& stream, const float* owned, const BlockSums& sums);
   void scale_by_norms(Stream& stream, float* sum);
 

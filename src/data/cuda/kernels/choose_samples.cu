@@ -5,7 +5,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// A single row, whose terms are the samples and whose sum is that of their hashes.
+/// Work of for_each_row for a single row: its terms are the samples, and its sum is the sum of their hashes.
 struct ChooseSamples {
   using Sum = Wide;
   MicroBatchDraw draw;

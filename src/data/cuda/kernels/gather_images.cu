@@ -49,7 +49,7 @@ struct GatherImages {
     output[i] = stored;
   }
 
-  /// A sample and an element of its channel 0; null: a black pixel.
+  /// A sample and the index of an element in its channel 0; `sample` is null for a black pixel.
   struct Source {
     const std::byte* sample;
     std::size_t element;
@@ -72,7 +72,7 @@ struct GatherImages {
                 static_cast<std::size_t>(from_column)};
   }
 
-  /// Value of the network's input, as defined by SampleFormat.
+  /// Value of the network's input, computed as SampleFormat defines.
   LOCKSTEP_HD float network_value(const Source& source, int channel) const {
     const SampleFormat& format = gather.format;
     const std::size_t element = source.element + static_cast<std::size_t>(channel) *

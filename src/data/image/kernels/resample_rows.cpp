@@ -13,7 +13,7 @@ constexpr int second_shift = weight_bits + middle_bits;
 const hn::FixedTag<std::int32_t, 4> wide;
 const hn::FixedTag<std::int16_t, 8> narrow;
 
-/// Two neighbouring weights in all lanes: (w, w', w, w', ...).
+/// Vector that repeats two neighbouring weights: (w, w', w, w', ...).
 template <typename Tag>
 hn::Vec<Tag> weight_pair(Tag tag, std::int16_t first, std::int16_t second) {
   return hn::InterleaveLower(tag, hn::Set(tag, first), hn::Set(tag, second));
@@ -27,8 +27,8 @@ Sum add_products(Tag tag, Values values, Values weights, Sum sum) {
   return hn::Add(sum, hn::RearrangeToOddPlusEven(first, second));
 }
 
-/// Types of add_block, which processes as many values as fit a vector, and two rows at a time. Interleaving
-/// the lower and the upper half of a block and narrowing the sums again keeps the order of values.
+/// Vector types of add_block, which processes one vector of values of two rows at a time. Interleaving the
+/// lower and the upper half of a block and narrowing the sums again keeps the order of values.
 const hn::CappedTag<std::int16_t, 16> row_tag;
 const hn::RepartitionToWide<decltype(row_tag)> row_sum_tag;
 const hn::Rebind<std::uint8_t, decltype(row_tag)> row_byte_tag;
@@ -57,12 +57,12 @@ void add_blocks(const std::uint8_t* input, std::size_t count, const std::int16_t
                 std::int16_t* output) {
   const std::size_t block = hn::Lanes(row_tag);
   for (std::size_t i = 0; i < count; i += block) {
-    const std::size_t place = i + block <= count ? i : count - block;  // the last one overlaps
+    const std::size_t place = i + block <= count ? i : count - block;  // the last block may overlap
     add_block<known_taps>(input + place, count, weights, taps, output + place);
   }
 }
 
-/// One pixel: (red, green, blue, unspecified).
+/// Returns one output pixel: (red, green, blue, unspecified).
 template <int known_taps>
 hn::Vec<decltype(wide)> add_columns(const std::int16_t* value, const std::int16_t* weights, int taps) {
   const int count = known_taps > 0 ? known_taps : taps;
@@ -96,7 +96,8 @@ void store_pixels(Pixel first, Pixel second, Pixel third, Pixel fourth, std::uin
   }
 }
 
-/// `columns` is passed by value because members of a reference would be reloaded after every store of bytes.
+/// `columns` is passed by value because its members would be reloaded after every byte store if it were a
+/// reference.
 template <int known_taps>
 void resize_columns(const std::int16_t* row, ColumnWeights columns, int width, std::uint8_t* output,
                     std::size_t plane) {

@@ -4,10 +4,10 @@
 #include <cstdint>
 
 /// Inner loops of the Resampler, compiled for the lowest instruction set that lockstep supports. They use
-/// integers only: the same bits on every machine.
+/// integers only, so results are bit-identical on every machine.
 namespace lockstep::kernels {
 
-constexpr int weight_bits = 14;  ///< fractional bits of weights; those of a pixel add up to 1
+constexpr int weight_bits = 14;  ///< fractional bits of weights; the weights of a pixel add up to 1
 constexpr int middle_bits = 6;   ///< fractional bits of values between the two passes
 /// Number of values after the end of a row that resize_colour_row reads but does not use.
 constexpr std::size_t read_ahead = 11;

@@ -18,13 +18,14 @@ namespace {
   throw Error(Category::data, fmt::format("{}: {}", folder.string(), what));
 }
 
-/// Names of a folder's entries, ascending. Names that begin with a dot are hidden.
+/// Names of a folder's entries, ascending, without hidden entries, whose names begin with a dot.
 struct FolderNames {
   std::vector<std::string> wanted;
   std::vector<std::string> others;
 };
 
-/// `wanted` has two parameters: a name, and whether a folder, not a link to one, has it.
+/// `wanted` is called with a name, and with whether it is the name of a folder (false for a link to a
+/// folder).
 template <class Wanted>
 FolderNames sorted_names(const std::filesystem::path& folder, const Wanted& wanted) {
   FolderNames names;
@@ -48,8 +49,8 @@ FolderNames folders_in(const std::filesystem::path& folder) {
   });
 }
 
-/// Whether a folder in `folder` has images. Links are not followed, as each would be looked up. Folders that
-/// cannot be listed have none.
+/// Whether any folder in `folder` contains images. Links are not followed, because each would need another
+/// lookup. Folders that cannot be listed do not count.
 bool folders_have_images(const std::filesystem::path& folder) {
   std::vector<std::string> folders;
   list_folder(folder, &folders);
@@ -63,7 +64,7 @@ bool folders_have_images(const std::filesystem::path& folder) {
   });
 }
 
-/// End of the message that a class's folder has no images.
+/// Advice at the end of the message that the folder of a class has no images.
 std::string advice_on_level(const std::filesystem::path& folder) {
   if (folders_have_images(folder)) {
     std::string advice = part_name_advice(folder.filename().string());
@@ -76,7 +77,7 @@ std::string advice_on_level(const std::filesystem::path& folder) {
   return fmt::format("; {} skipped, the first is {}", counted(others.size(), "entry"), printable(others[0]));
 }
 
-/// Adds the files of FOLDER/NAME.
+/// Adds the images of the class `name`, the files in FOLDER/NAME.
 void add_class(ImageList& list, const std::string& name) {
   check_class_name(name, list.folder.string());
   const std::filesystem::path folder = list.folder / name;

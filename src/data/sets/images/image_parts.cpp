@@ -19,7 +19,7 @@
 namespace lockstep {
 namespace {
 
-/// Folder or archives of a part. Both empty: there is none.
+/// Folder or archives of a part. Both are empty if there is no such part.
 struct PartPlace {
   std::filesystem::path folder = {};
   std::vector<std::filesystem::path> archives = {};
@@ -29,8 +29,8 @@ struct PartPlace {
   std::filesystem::path path() const { return archives.empty() ? folder : archives[0]; }
 };
 
-/// Name of the part for which an archive is called: "train" for "train-007.tar", "train_7.tar" and
-/// "train.tar"; empty: not an archive.
+/// Part name at the beginning of an archive's name: "train" for "train-007.tar", "train_7.tar" and
+/// "train.tar"; empty for a file that is not an archive.
 std::string part_name_of(const std::string& file) {
   const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
   return is_tar_name(file) ? std::string(file.begin(), std::ranges::find_if_not(file, is_letter))
@@ -75,7 +75,7 @@ ImageList list(const PartPlace& place, const std::vector<std::string>& classes =
                   reason, class_name_advice(other.path())));
 }
 
-/// Places of the parts of a data set. Without a test and validation part, `train` is all that there is.
+/// Places of the parts of a data set; at most the training part unless `place` is a folder with parts.
 Parts<PartPlace> find_places(const std::filesystem::path& place, DataUse use) {
   const FileKind kind = file_kind(place);
   if (kind == FileKind::folder) {
@@ -99,10 +99,10 @@ Parts<PartPlace> find_places(const std::filesystem::path& place, DataUse use) {
   }
 }
 
-/// Throws if there is nothing to measure the model with.
+/// Throws if there is neither a test part, a validation part nor a test fraction.
 void check_tested(const std::filesystem::path& place, const Parts<PartPlace>& places, double test_fraction) {
   if (!places.test.empty() || !places.validation.empty() || test_fraction > 0.0) return;
-  if (places.train.archives.empty() && file_kind(place) != FileKind::folder) return;  // list_images says why
+  if (places.train.archives.empty() && file_kind(place) != FileKind::folder) return;  // list_images throws
   const bool divided = !places.train.empty() && places.train.path() != place;
   throw Error(
       Category::usage,
@@ -124,8 +124,8 @@ std::uint64_t key_of(const ImageList& list, const ImageList::File& file) {
   return Digest(name).words()[0];
 }
 
-/// Warning of archives, images and folders of images in `folder` that are no part of the data; empty: there
-/// are none. `train`: the training part, which is there.
+/// Warning about archives, images and folders of images in `folder` that belong to no part; empty if there
+/// are none. `train`: the training part, which must exist.
 std::string text_of_others(const std::filesystem::path& folder, const PartPlace& train) {
   std::size_t count = 0;
   std::string first, advice;
@@ -136,7 +136,7 @@ std::string text_of_others(const std::filesystem::path& folder, const PartPlace&
     if (name.front() == '.' || std::ranges::any_of(all_parts, is_called)) continue;
     if (!is_archive && !is_image_name(name) && !holds_images(folder / name)) continue;
     if (count++ == 0) first = name;
-    // With capitals, too: they are the mistake.
+    // part_name_advice() ignores case: capital letters may be the mistake.
     if (advice.empty()) advice = part_name_advice(name.substr(0, name.find_first_of("-_.0123456789")));
   }
   if (count == 0) return {};

@@ -21,7 +21,7 @@
 namespace lockstep {
 namespace {
 
-/// Columns of a table that are not dropped; those of its labels once take_images() has run.
+/// Cells of the columns that are not dropped. After take_images(), only the columns of labels remain.
 struct LabelCells {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;  ///< [row][column], without outer spaces
@@ -35,7 +35,7 @@ struct LabelCells {
   fail_table(table, fmt::format("line {}: {}", line, what));
 }
 
-/// Reads all rows, and their lines into `table`.
+/// Reads all rows; stores their line numbers in `table`.
 LabelCells read_cells(CsvReader& reader, const Names& drop_columns, LabelTable& table) {
   const std::vector<std::string> header = read_csv_header(reader);
   const std::vector<bool> dropped = dropped_columns(reader, header, drop_columns);
@@ -67,7 +67,7 @@ LabelCells read_cells(CsvReader& reader, const Names& drop_columns, LabelTable& 
   return cells;
 }
 
-/// Position of the column with the names of the images, which is not `classes`.
+/// Position of the column with the names of the images, which must not be the column `classes`.
 std::size_t find_image_column(const LabelCells& cells, std::optional<std::size_t> classes = {}) {
   for (std::size_t i = 0; i < cells.columns.size(); ++i) {
     if (classes != i && is_image_name(cells.rows[0][i])) return i;
@@ -119,7 +119,7 @@ std::size_t take_images_of_classes(LabelTable& table, LabelCells& cells, const s
 
 bool is_binary(const std::string& cell) { return cell == "0" || cell == "1"; }
 
-/// Separator of the names in the only column; 0: columns of 0 and 1.
+/// Separator of the names if there is a single column of names; 0 for columns of 0 and 1.
 char separator_of(const LabelCells& cells) {
   if (cells.columns.size() > 1) return '\0';
   const auto cell = [](const std::vector<std::string>& row) -> const std::string& { return row[0]; };
@@ -175,7 +175,7 @@ std::size_t label_position(const LabelTable& table, std::size_t row, const char*
   return static_cast<std::size_t>(found - table.labels.begin());
 }
 
-/// Sets the targets from the names in the only column, whose labels are known.
+/// Sets the targets from the label names in the only column; `table.labels` is complete.
 void read_names(LabelTable& table, const LabelCells& cells) {
   const std::size_t count = table.labels.size();
   table.targets.resize(cells.rows.size() * count);

@@ -10,40 +10,42 @@
 
 namespace lockstep {
 
-/// Table of images with any number of labels each, or with a class each.
+/// Table that gives each image any number of labels, or a class.
 struct LabelTable {
   std::string file = {};
   std::string image_column = {};         ///< name of the column that names the images
-  std::vector<std::string> labels = {};  ///< or classes
-  char separator = '\0';                 ///< of the names in a column of names; 0: a column per label
-  std::vector<std::string> images = {};  ///< [row], as written
-  std::vector<std::size_t> lines = {};   ///< [row]
-  std::vector<float> targets = {};       ///< [row][label]: 1 if it applies, else 0; empty: classes
-  std::vector<int> classes = {};         ///< [row]: position in `labels`; empty: any number of labels
+  std::vector<std::string> labels = {};  ///< names of all labels, or of all classes
+  char separator = '\0';                 ///< between names in a column of names; 0: a column per label
+  std::vector<std::string> images = {};  ///< [row] name of the image, as written
+  std::vector<std::size_t> lines = {};   ///< [row] line on which the row begins
+  std::vector<float> targets = {};       ///< [row][label] 1 if it applies, else 0; empty if there are classes
+  std::vector<int> classes = {};         ///< [row] class, as index in `labels`; empty if there are targets
 };
 
-/// Reads a table with a header, without the columns `drop_columns`. Images are named by the first
-/// column whose first row is the name of an image file; if none is, by the first column. The others
-/// are either labels, with 0 or 1 in each row; or a single column with the names of the labels that apply, or
-/// nothing, separated by the first of | ; , that occurs in the column, else by spaces: the labels are then in
-/// ascending order of their names. With `train`, the table has the labels and the form of this one.
+/// Reads a table with a header, without the columns `drop_columns`. Images are named by the first column
+/// whose first row is the name of an image file; if there is none, by the first column. The other columns are
+/// either labels, with 0 or 1 in each row; or a single column, whose cells list the names of the labels that
+/// apply (or are empty), separated by the first of | ; , that occurs in the column, else by spaces. In the
+/// second form, the labels are in ascending order of their names. With `train`, the table must have the
+/// labels and the form of `train`.
 ///
-/// Throws Error(data) as read_csv_header and next_csv_row; with the line for a cell that is neither 0 nor 1,
-/// a row without image, a name of a label that is empty or unknown, and texts that are not UTF-8; for other
-/// columns than `train` has, no rows, and a column of names without any; and for an unknown column to drop.
+/// Throws Error(data) like read_csv_header and next_csv_row; naming the line for a cell that is neither 0 nor
+/// 1, a row without an image, a label name that is empty or unknown, and texts that are not UTF-8; for other
+/// columns than in `train`, no rows, and a column of names without any name; and for an unknown column to
+/// drop.
 LabelTable read_label_table(CsvReader& reader, const Names& drop_columns = {},
                             const LabelTable* train = nullptr);
 
-/// Throws Error(data) naming the table if it has a single label, or if its labels apply to no row.
+/// Throws Error(data) naming the table if it has a single label, or if no label applies to any row.
 void check_several_labels(const LabelTable& table);
 
-/// Reads a table of images with a class each: in the column that the options name, else in that called
-/// "label", else in the only one beside the names of the images, which are found as read_label_table does.
-/// Other columns are ignored. Classes are in ascending order of their names; with `train`, they are those of
-/// this table.
+/// Reads a table that gives each image a class. Classes are in the column that the options name, else in the
+/// column "label", else in the only column except the names of the images, which are found as in
+/// read_label_table. Other columns are ignored. Classes are in ascending order of their names; with `train`,
+/// they are the classes of `train`.
 ///
-/// Throws as read_label_table; Error(usage) if no option says which column has the classes; Error(data) for
-/// an unknown column of classes, and for a class that is empty, unknown or has control characters.
+/// Throws like read_label_table; Error(usage) if the column of the classes is ambiguous; Error(data) for an
+/// unknown column of classes, and for a class that is empty, unknown or has control characters.
 LabelTable read_class_table(CsvReader& reader, const CsvOptions& options = {},
                             const LabelTable* train = nullptr);
 

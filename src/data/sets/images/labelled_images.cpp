@@ -25,14 +25,15 @@ namespace {
 
 using Path = std::filesystem::path;
 
-/// Image files below a folder. With a folder `train` in it, those in the folders of parts only.
+/// Image files in a folder and its subfolders. If the folder contains a folder `train`, only images in the
+/// folders of parts.
 class ImageTree {
  public:
   struct Image {
-    std::string path;  ///< below the folder
+    std::string path;  ///< relative to the folder
     Part part = Part::train;
-    std::size_t table = 0;  ///< number of the table that names it
-    std::size_t line = 0;   ///< in that table; 0: no table names it
+    std::size_t table = 0;  ///< index of the table that names the image
+    std::size_t line = 0;   ///< line in that table; 0: no table names the image
   };
 
   explicit ImageTree(const Path& folder) : folder_(folder) {
@@ -51,12 +52,13 @@ class ImageTree {
 
   const Path& folder() const { return folder_; }
   std::vector<Image>& images() { return images_; }
-  /// Path of the image `path` below the folder of its part.
+  /// Path of the image `path`, relative to the folder of its part.
   std::string path_in_part(const std::string& path) const {
     const std::string& folder = part_folders_[number_of(images_[ids_.at(path)].part)];
     return folder.empty() ? path : path.substr(folder.size() + 1);
   }
-  /// Images that a table calls `name`, in the folder itself or in those of `parts`.
+  /// Indices of the images that `name` in a table can refer to, in the folder itself or in the folders of
+  /// `parts`.
   std::vector<std::size_t> find(const std::string& name, std::span<const Part> parts) const {
     constexpr std::array<std::string_view, 9> extensions = {"",     ".jpg",  ".jpeg", ".png", ".webp",
                                                             ".JPG", ".JPEG", ".PNG",  ".WEBP"};
@@ -84,7 +86,7 @@ class ImageTree {
   }
 
   Path folder_;
-  std::array<std::string, all_parts.size()> part_folders_ = {};  ///< names; empty: there is none
+  std::array<std::string, all_parts.size()> part_folders_ = {};  ///< [part] name; empty: no such folder
   std::vector<Image> images_;
   std::unordered_map<std::string, std::size_t> ids_;
 };
@@ -94,7 +96,7 @@ void append_file(ImageList& list, const ImageList::File& file, std::span<const f
   list.targets.insert(list.targets.end(), targets.begin(), targets.end());
 }
 
-/// The images and their rows, by part.
+/// Images of a folder with the labels from the rows of tables, by part.
 class LabelledTree {
  public:
   explicit LabelledTree(const Path& folder) : tree_(folder) {
@@ -103,7 +105,7 @@ class LabelledTree {
     }
   }
 
-  /// Adds the rows of a table of one part, or of all parts.
+  /// Adds the rows of the table of `part`; without `part`, of the table of all parts.
   void add(const LabelTable& table, std::optional<Part> part) {
     const std::vector<std::size_t> images =
         find_images(table, part ? std::span(&*part, 1) : std::span<const Part>(all_parts));
@@ -135,14 +137,14 @@ class LabelledTree {
                                             in_quotes(std::ranges::find_if(images, missing)->path)));
   }
 
-  /// Images of a part so far, in the order of its rows: files and targets only.
+  /// Images added to a part so far, in the order of the rows. Only files and targets are set.
   ImageList& list_of(Part part) { return lists_[static_cast<std::size_t>(part)]; }
   /// Hash of the image's path below the folder of its part.
   std::uint64_t key_of(const ImageList::File& image) const {
     return Digest(tree_.path_in_part(image.name)).words()[0];
   }
-  /// Moves out the complete list of a part. `place`: table or folder of the part, for the error if it has no
-  /// images.
+  /// Moves out the complete list of a part. `place`: table or folder of the part, for the error message if
+  /// the part has no images.
   ImageList take_list(Part part, const std::string& place, const std::vector<std::string>& labels) {
     ImageList list = std::move(list_of(part));
     if (list.files.empty()) throw Error(Category::data, place + ": no images in this part of the data");
@@ -156,7 +158,7 @@ class LabelledTree {
     throw Error(Category::data, fmt::format("{}: line {}: {}", table.file, table.lines[row], what));
   }
 
-  /// [row]: the image that the row names.
+  /// [row] index of the image that the row names.
   std::vector<std::size_t> find_images(const LabelTable& table, std::span<const Part> parts) {
     constexpr std::size_t none = ~std::size_t{0};
     std::vector<std::size_t> images(table.images.size(), none);
@@ -189,7 +191,7 @@ class LabelledTree {
 
   ImageTree tree_;
   std::array<ImageList, all_parts.size()> lists_ = {};
-  std::vector<std::string> tables_;  ///< files that were added
+  std::vector<std::string> tables_;  ///< files of the tables that were added
 };
 
 /// Moves the share `fraction` of the training samples to the test samples.
@@ -210,9 +212,9 @@ void split_off_test_samples(LabelledTree& tree, const LabelTable& table, double 
   }
 }
 
-/// Table or folder of each part; empty: there is none.
+/// Table or folder of each part; empty for a missing part.
 struct LabelPlaces {
-  bool tables = false;  ///< whether each part has a table; false: one table is for all, and parts are folders
+  bool tables = false;  ///< whether each part has a table; false: one table for all, and parts are folders
   Path train;
   Path validation = {};
   Path test = {};
@@ -254,7 +256,7 @@ LabelPlaces find_label_places(const DatasetOptions& options, DataUse use) {
   return places;
 }
 
-/// Adds all tables to `tree`. Returns the one of the training part.
+/// Adds all tables to `tree`. Returns the table of the training part.
 LabelTable add_tables(LabelledTree& tree, const LabelPlaces& places, const DatasetOptions& options,
                       DataUse use) {
   const auto read = [&](const Path& file, const LabelTable* train) {
@@ -276,7 +278,7 @@ LabelTable add_tables(LabelledTree& tree, const LabelPlaces& places, const Datas
   return table;
 }
 
-/// Throws if no training image has one of the classes, as test and validation images may.
+/// Throws if a class has no training images. A table may name classes of test and validation images only.
 void check_classes_are_trained(const ImageList& train, const LabelTable& table) {
   std::vector<std::uint64_t> counts(train.classes.size());
   for (const ImageList::File& file : train.files) ++counts[static_cast<std::size_t>(file.label)];

@@ -60,7 +60,7 @@ class ListedImages final : public Dataset {
 
  private:
   bool in_folder() const { return list_.archives.empty(); }
-  /// Covers names, classes and sizes of all images, contents of a few only, and no targets.
+  /// Covers names, classes and sizes of all images, the contents of a few images, and no targets.
   std::string files_fingerprint() const {
     Fingerprint fingerprint(*this, false);
     for (const ImageList::File& file : list_.files) {
@@ -70,14 +70,14 @@ class ListedImages final : public Dataset {
         continue;
       }
       FileStatus status;
-      files().stat(list_.folder / file.name, status);  // fails for a file that is missing
+      files().stat(list_.folder / file.name, status);  // a missing file leaves `status` unchanged
       fingerprint.add(status.kind == FileKind::file ? status.size : ~std::uint64_t{0});
       if (list_.has_table) fingerprint.add(static_cast<std::uint64_t>(file.label));
     }
     return fingerprint.add_some_samples(*this).text();
   }
-  /// Throws Error(data) for a file that cannot be opened, which runs skip, and Error(resource) for one that
-  /// is gone: skipping a file that other hosts still have would change the result.
+  /// Throws Error(data) for a file that cannot be opened, which runs skip, and Error(resource) for a file
+  /// that was removed: skipping a file that other hosts still have would change the result.
   static InputFile open_file(const std::filesystem::path& path) {
     try {
       return InputFile(path);

@@ -18,13 +18,13 @@
 namespace lockstep {
 namespace {
 
-/// Conversion of image files to their packed form.
+/// Converts image files to their packed form.
 class Shrinker {
  public:
   Shrinker(int size, int quality) : size_(size), quality_(quality) {}
 
-  /// Returns a smaller image, or the file itself if the image is small enough, or too long for a JPEG file.
-  /// Throws Error(data) for a file that cannot be decoded.
+  /// Returns a shrunk image as a JPEG file, or `file` itself if the image is small enough or a side would be
+  /// too long for JPEG. Throws Error(data) for a file that cannot be decoded.
   std::span<const std::uint8_t> shrink(std::span<const std::uint8_t> file) {
     const ImageSize size = decoder_.open(file);
     const Box all{0.0, 0.0, static_cast<double>(size.width), static_cast<double>(size.height)};
@@ -65,12 +65,12 @@ void write_index(const ShardIndex& index, const std::filesystem::path& path) {
   try {
     file.commit();
   } catch (const Error&) {
-    files().unlink(path);  // it is there if only the last sync failed; the next packing would be refused
+    files().unlink(path);  // exists if only the final sync failed; the next packing would be refused
     throw;
   }
 }
 
-/// Removes the shards from `number` on, which an earlier packing left.
+/// Removes the shards from `number` on, left by an earlier packing.
 void remove_shards_from(const std::filesystem::path& folder, const std::string& part, std::uint32_t number) {
   while (files().unlink(folder / shard_name(part, number)) == 0) ++number;
 }
@@ -112,7 +112,7 @@ class ShardWriter {
   std::string part_;
   std::uint64_t shard_bytes_;
   std::unique_ptr<AtomicFile> shard_;
-  std::uint64_t written_ = 0;  ///< bytes of shard_
+  std::uint64_t written_ = 0;  ///< bytes written to shard_
   std::uint32_t shards_ = 0;
   std::uint64_t total_ = 0;
 };
@@ -129,7 +129,7 @@ PackResult pack_images(const ImageList& list, const std::filesystem::path& folde
                        const PackOptions& options) {
   make_folder(folder);
   const std::filesystem::path index_file = folder / (part + ".index");
-  remove_file(index_file);  // of an earlier packing, whose shards will be replaced
+  remove_file(index_file);  // index of an earlier packing, whose shards will be replaced
   remove_leftovers(folder, [&](std::string_view name) { return name.starts_with(part + "-"); });
   const auto images = make_images(list, {});
   ShardWriter writer(folder, part, options.shard_bytes);

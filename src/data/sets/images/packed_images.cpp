@@ -17,7 +17,8 @@ class PackedImages : public Dataset {
   PackedImages(const std::filesystem::path& folder, const std::string& part, ShardIndex index, Shape shape)
       : folder_(folder.string()), part_(part), index_(std::move(index)), shape_(shape) {
     const auto last = std::ranges::max_element(index_.entries, {}, &ShardIndex::Entry::shard);
-    // A damaged index may name any number of shards; one has at least a sample.
+    // A damaged index may contain any shard number; the limit is valid because a shard has at least one
+    // sample.
     if (last != index_.entries.end()) {
       reserve_open_files(std::min<std::size_t>(last->shard, index_.entries.size()) + 1,
                          fmt::format("{} ({} images in shards)", folder_, part_));
@@ -44,7 +45,8 @@ class PackedImages : public Dataset {
   Shape shape() const override { return shape_; }
   int classes() const override { return static_cast<int>(index_.classes.size()); }
   Encoding encoding() const override { return Encoding::image_file; }
-  /// Reads instead of mapping the shard: if it is truncated during a run, samples fail instead of a SIGBUS.
+  /// Reads from the shard instead of mapping it: if the shard is truncated during a run, reading a sample
+  /// throws an error instead of raising SIGBUS.
   std::span<const std::uint8_t> sample(std::uint64_t id, std::vector<std::uint8_t>& buffer) const override {
     const ShardIndex::Entry& entry = index_.entries[id];
     buffer.resize(std::max<std::size_t>(buffer.size(), entry.length));
@@ -57,7 +59,7 @@ class PackedImages : public Dataset {
     return bytes;
   }
   int label(std::uint64_t id) const override { return static_cast<int>(index_.entries[id].label); }
-  /// Uses the index, which has a checksum of each sample; sample() compares it.
+  /// Covers the index only, which has a checksum of each sample; sample() verifies the checksum.
   std::string fingerprint() const override {
     return Fingerprint(*this).add(index_.digest[0]).add(index_.digest[1]).text();
   }

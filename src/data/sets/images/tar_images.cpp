@@ -20,7 +20,8 @@
 namespace lockstep {
 namespace {
 
-/// Entry of an archive, with the parts of its name: "cat/0001" and "seg.png" of "./cat/0001.seg.png".
+/// Entry of an archive, whose name is split into a key and an extension: "./cat/0001.seg.png" has the key
+/// "cat/0001" and the extension "seg.png".
 struct Member {
   TarEntry entry;
   std::size_t key_length = 0;
@@ -29,13 +30,14 @@ struct Member {
   std::string_view extension() const {
     return std::string_view(entry.name).substr(std::min(key_length + 1, entry.name.size()));
   }
-  /// Name of the folder that holds it; empty: none.
+  /// Name of the folder that contains the entry; empty if there is none.
   std::string folder() const { return std::filesystem::path(entry.name).parent_path().filename().string(); }
-  /// Whether a component of its name begins with a dot.
+  /// Whether a component of the name begins with a dot.
   bool hidden() const { return entry.name.starts_with('.') || entry.name.find("/.") != std::string::npos; }
 };
 
-/// The names "./cat/1.jpg", "cat/./1.jpg", "/cat/1.jpg" and "../cat/1.jpg" are all "cat/1.jpg".
+/// Normalises the entry's name: "./cat/1.jpg", "cat/./1.jpg", "/cat/1.jpg" and "../cat/1.jpg" all become
+/// "cat/1.jpg".
 Member member_of(TarEntry entry) {
   entry.name = std::filesystem::path("/" + entry.name).lexically_normal().relative_path().string();
   const std::size_t slash = entry.name.rfind('/');
@@ -44,7 +46,7 @@ Member member_of(TarEntry entry) {
   return {.entry = std::move(entry), .key_length = key_length};
 }
 
-/// Entries of an archive that are not hidden, by key, then extension.
+/// Entries of an archive that are not hidden, sorted by key, then by extension.
 std::vector<Member> list_members(const InputFile& file, const std::filesystem::path& path) {
   std::vector<Member> members;
   const TarSource source{
@@ -69,7 +71,7 @@ void for_each_sample(std::span<const Member> members, const Take& take) {
   }
 }
 
-/// Entry with the class of a sample; null: none.
+/// Entry with the class of a sample, or null.
 const Member* find_label(std::span<const Member> sample) {
   const auto label = std::ranges::find(sample, std::string_view("cls"), &Member::extension);
   return label == sample.end() ? nullptr : &*label;
@@ -80,7 +82,7 @@ bool is_image(const Member& member, bool has_label) {
   return is_image_name(member.entry.name) && (!has_label || is_whole_extension);
 }
 
-/// Images of archives with the texts of their classes.
+/// Collects the images of archives, and the texts of their classes.
 class Lister {
  public:
   void add(const std::filesystem::path& path) {
@@ -91,7 +93,7 @@ class Lister {
     const std::vector<Member> members = list_members(file, path);
     for_each_sample(members, [&](std::span<const Member> sample) { add_sample(file, sample); });
   }
-  /// The list with `classes` as the classes of the images; empty: those that there are.
+  /// Returns the list. `classes`: allowed classes; if empty, all classes that occur.
   ImageList finish(const std::vector<std::string>& classes) {
     if (list.files.empty()) throw Error(Category::data, fmt::format("{}: no images there", list.place()));
     list.classes = classes.empty() ? all_classes() : classes;
@@ -159,7 +161,7 @@ class Lister {
                           .offset = member.entry.offset,
                           .size = member.entry.size});
   }
-  /// Text of an entry .cls, without spaces and line ends around it.
+  /// Text of an entry .cls, without surrounding spaces and line ends.
   std::string class_text(const InputFile& file, const Member& member) const {
     constexpr std::uint64_t longest = 1000;
     if (!member.entry.is_file || member.entry.size > longest)
@@ -176,10 +178,10 @@ class Lister {
     return {names.begin(), names.end()};
   }
 
-  std::string place_;                     ///< of the archive that add() reads
-  std::uint32_t archive_ = 0;             ///< its number
-  std::vector<std::string> class_texts_;  ///< of list.files
-  bool from_folders_ = false;             ///< whether a class is the name of a folder
+  std::string place_;                     ///< path of the archive that add() reads
+  std::uint32_t archive_ = 0;             ///< index of this archive
+  std::vector<std::string> class_texts_;  ///< [file] class, for each of list.files
+  bool from_folders_ = false;             ///< whether any class is the name of a folder
 };
 
 }  // namespace

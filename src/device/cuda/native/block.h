@@ -4,8 +4,8 @@
 
 #include "device/cuda/native/block_size.h"
 
-/// The threads of a block. Kernels call these functions instead of naming the calling thread, so that the
-/// host can run the threads of a block in turn (tests/fake_cuda/include has these functions for the host).
+/// The threads of a block. Kernels call these functions instead of using threadIdx, so that the host can run
+/// the threads of a block in turn (tests/fake_cuda/host implements these functions for the host).
 namespace lockstep::cuda {
 
 /// Calls use(t) in each thread t of the block, in any order.
@@ -14,7 +14,7 @@ __device__ void for_each_thread(const Use& use) {
   use(threadIdx.x);
 }
 
-/// A value of each thread of the block: make(t) in thread t, which alone accesses it.
+/// One value per thread of the block: make(t) for thread t. Only thread t accesses its value.
 template <class Value>
 class PerThread {
  public:
@@ -29,8 +29,8 @@ class PerThread {
 template <class Make>
 PerThread(const Make&) -> PerThread<std::invoke_result_t<Make, unsigned>>;
 
-/// In the first warp, adds the sum of the thread `apart` above to that of each thread t < warp_threads -
-/// apart; the sums of all other threads become undefined.
+/// In the first warp, adds the sum of thread t + apart to the sum of each thread t < warp_threads - apart.
+/// The sums of all other threads become undefined.
 template <class Sum>
 __device__ void add_over_warp(PerThread<Sum>& sums, unsigned apart) {
   if (threadIdx.x >= warp_threads) return;

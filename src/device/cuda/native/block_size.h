@@ -6,9 +6,9 @@
 
 namespace lockstep::cuda {
 
-/// Number of threads of a block, which share a row in for_each_row.
+/// Number of threads of a block, which add up one row together in for_each_row.
 constexpr unsigned row_threads = 256;
-/// Number of threads that exchange words without shared memory.
+/// Number of threads of a warp, which exchange words without shared memory.
 constexpr unsigned warp_threads = 32;
 /// Maximum number of lanes of a row.
 constexpr unsigned max_row_lanes = 32;

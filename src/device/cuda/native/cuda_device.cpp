@@ -97,7 +97,7 @@ class NativeDevice final : public Device {
 
  private:
   static bool select(int device, bool graphs) {
-    // The host sleeps while it waits for submitted steps; by default the driver may spin.
+    // Lets the host sleep while it waits for the GPU; by default, the driver may spin.
     const cudaError_t code =
         cudaInitDevice(device, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid);
     if (code == cudaErrorDevicesUnavailable) {
@@ -118,7 +118,7 @@ class NativeDevice final : public Device {
   OrderedStream communication_{events_, make_stream_of_highest_priority()};
   StreamOwner copies_ = make_stream();  ///< for immediate copies, also while stream_ is recording
   std::vector<std::unique_ptr<OrderedStream>> branches_;
-  std::vector<Stream*> streams_{&stream_};  ///< with the branches
+  std::vector<Stream*> streams_{&stream_};  ///< stream_ and the branches
 };
 
 }  // namespace

@@ -10,17 +10,17 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Longer than the host takes to submit a step. The wait must end by itself: if very many launches wait, or
-/// memory is freed, CUDA lets the host wait for the stream.
+/// Longer than the host takes to submit a step. The wait must time out: with very many launches pending, or
+/// when memory is freed, CUDA blocks the host until the stream advances.
 constexpr auto longest_hold = std::chrono::milliseconds(100);
 
-/// Called by a thread of CUDA, in the order of the stream.
+/// Called by a CUDA thread, in stream order.
 void wait_for_release(void* data) {
   const std::unique_ptr<std::future<void>> released(static_cast<std::future<void>*>(data));
   released->wait_for(longest_hold);
 }
 
-/// Points are events.
+/// Clock whose points are CUDA events.
 class EventClock final : public StreamClock {
  public:
   void mark(cudaStream_t stream, std::size_t point) override {
@@ -38,7 +38,7 @@ class EventClock final : public StreamClock {
     check_cuda(cudaLaunchHostFunc(stream, wait_for_release, released.get()), "cudaLaunchHostFunc");
     static_cast<void>(released.release());  // wait_for_release owns it
   }
-  /// A promise that is destroyed ends the wait.
+  /// Destroying the promise ends the wait.
   void release() override { hold_.reset(); }
 
  private:

@@ -11,8 +11,8 @@
 #include "device/cuda/stream_handle.h"
 #include "device/kernel_times.h"
 
-/// Launch of kernels that are written as a function of an index. For .cu sources only. The compiler of the
-/// host compiles them too, for the CUDA runtime of tests/fake_cuda, which runs them with the same bits.
+/// Launches kernels that are written as functions of an index. For .cu sources only. The host compiler also
+/// compiles these sources for the CUDA runtime of tests/fake_cuda, which computes the same bits.
 namespace lockstep::cuda {
 
 /// Number of lanes that `work` divides a row into: a power of two.
@@ -25,8 +25,8 @@ __device__ unsigned lanes_of(const Work& work) {
   }
 }
 
-/// Argument that for_each_row passes to `work` for a lane of `row`. `results`: those of the work before, if
-/// any.
+/// Argument that for_each_row passes to `work` for a lane of `row`. `results`: results of the preceding work,
+/// if there is one.
 template <class Work, class... Results>
 __device__ auto place_in(const Work& work, std::size_t row, unsigned lane, const Results*... results) {
   if constexpr (requires { work.place(row, lane, results...); }) {
@@ -38,8 +38,8 @@ __device__ auto place_in(const Work& work, std::size_t row, unsigned lane, const
   }
 }
 
-/// Calls use(k, loaded) for the terms k of thread t in its lane, in ascending order. Loads Work::ahead of
-/// them before it uses the first.
+/// Calls use(k, loaded) for the terms k of thread t in its lane, in ascending order. Loads Work::ahead terms
+/// before it uses the first of them.
 template <class Work, class Place, class Use>
 __device__ void for_each_loaded(const Work& work, const Place& place, unsigned t, unsigned lanes,
                                 const Use& use) {
@@ -76,13 +76,13 @@ __device__ typename Work::Sum sum_of_thread(const Work& work, const Place& place
 /// Slots of shared memory per word of a sum: 128 for the sums of threads 128 to 255, then 64, then 32.
 constexpr unsigned block_sum_slots = row_threads - warp_threads;
 
-/// Adds the sums of all threads in the order of for_each_row, to those of the threads below `lanes`. Threads
-/// of a warp access adjacent words of shared memory, so their accesses do not conflict.
+/// Adds up the sums of all threads, in the order of for_each_row, into the sums of the threads below `lanes`.
+/// Threads of a warp access adjacent words of shared memory, so their accesses do not conflict.
 template <class Sum>
 __device__ void add_over_block(PerThread<Sum>& sums, unsigned lanes) {
   using Words = SumWords<Sum>;
   __shared__ std::uint32_t memory[Words::count * block_sum_slots];
-  unsigned first = 0;  // slot
+  unsigned first = 0;  // first slot
   for (unsigned apart = row_threads / 2; apart >= warp_threads; first += apart, apart /= 2) {
     for_each_thread([&](unsigned t) {
       if (t < apart || t >= 2 * apart) return;
@@ -114,7 +114,8 @@ __device__ void sum_row(const Work& work, const Finish& finish) {
   });
 }
 
-/// Two blocks run on a multiprocessor at once, so threads have at most 128 of its 65,536 registers.
+/// Minimum number of blocks that a multiprocessor runs at once. Limits each thread to 128 of its 65,536
+/// registers.
 constexpr unsigned min_blocks = 2;
 
 template <class Work>
@@ -150,7 +151,7 @@ __global__ void __launch_bounds__(row_threads, min_blocks) row_kernel(const Work
   });
 }
 
-/// Adds a kernel, which is named after `Work`, to the stream.
+/// Adds a kernel to the stream. KernelTimes reports its time under the name of `Work`.
 template <class Work, class... Arguments>
 void launch(StreamHandle stream, std::size_t blocks, void (*kernel)(Arguments...),
             const Arguments&... arguments) {
@@ -172,25 +173,27 @@ void for_each(StreamHandle stream, std::size_t count, const Work& work) {
 
 /// For each row, adds work.term(row, k) for k in [0, work.terms(row)), then calls work.finish(row, sum). Sums
 /// start as Work::Sum{} and add terms and other sums by `+=`, in a fixed order: sum t of 256 adds the terms
-/// t, t + 256, ...; then sum t adds sum t + 128, t + 64, ..., t + 1. The work may have
+/// t, t + 256, ...; then sum t adds sum t + 128, t + 64, ..., t + 1. The work may also have these members:
 ///
-///   place(row)         the result replaces `row` in these calls
-///   lanes()            number of lanes of a row, a power of two up to max_row_lanes, with a sum each. Sum t
-///                      belongs to lane t % lanes and adds its terms t / lanes, t / lanes + 256 / lanes, ...;
-///                      then sum t adds sum t + 128, t + 64, ..., t + lanes. Adjacent threads can then read
-///                      adjacent memory
+///   place(row)         returns the value that replaces `row` in these calls
+///   lanes()            number of lanes of a row, each with a separate sum: a power of two up to
+///                      max_row_lanes. Sum t belongs to lane t % lanes and adds the lane's terms t / lanes,
+///                      t / lanes + 256 / lanes, ...; then sum t adds sum t + 128, t + 64, ..., t + lanes.
+///                      With lanes, adjacent threads can read adjacent memory
 ///   place(row, lane)   replaces place(row) if there are lanes
-///   load(place, k)     reads memory for term(place, k, loaded): Work::ahead loads are made before as many
-///                      terms, as a GPU reaches its bandwidth only with many reads under way
+///   load(place, k)     reads memory for term(place, k, loaded), which then replaces term(place, k). Makes
+///                      Work::ahead loads before it adds the same number of terms, because a GPU reaches
+///                      its bandwidth only with many reads in flight
 template <class Work>
 void for_each_row(StreamHandle stream, std::size_t rows, const Work& work) {
   launch<Work>(stream, rows, row_kernel<Work>, work);
 }
 
-/// Same as for_each_row(rows, work), then for each row and lane of `then`, which may differ in number from
-/// those of `work`, then.store(place, k, then.load(place, k)) for k in [0, then.terms(place)), in any order,
-/// Then::ahead loads before as many stores. `place` is then.place(row, lane, results); results[l] is what
-/// work.finish returned for lane l of the row, a Work::Result.
+/// Same as for_each_row(rows, work). Then, for each row and each lane of `then`, calls
+/// then.store(place, k, then.load(place, k)) for k in [0, then.terms(place)), in any order, with Then::ahead
+/// loads before the same number of stores. `place` is then.place(row, lane, results); results[l] is the
+/// Work::Result that work.finish returned for lane l of the row. `then` and `work` may have different numbers
+/// of lanes.
 template <class Work, class Then>
 void for_each_row(StreamHandle stream, std::size_t rows, const Work& work, const Then& then) {
   launch<Then>(stream, rows, row_kernel<Work, Then>, work, then);

@@ -2,8 +2,8 @@
 
 #include <array>
 
-// Calls and numbers of NVML's stable interface (NVML API reference) are declared here, as not every toolkit
-// has nvml.h.
+// Functions and constants of NVML's stable interface (NVML API reference) are declared here, because not
+// every toolkit has nvml.h.
 namespace lockstep::cuda {
 namespace {
 
@@ -78,7 +78,7 @@ void Nvml::describe(Device device, GpuProbe& gpu) const {
   if (call("nvmlDeviceGetMemoryInfo", device, &memory)) gpu.free_bytes = memory.free;
   int mode = 0;
   if (call("nvmlDeviceGetComputeMode", device, &mode)) gpu.mode = mode_of(mode);
-  // Without room for the processes, the call fails and returns their number, unless there are none.
+  // Without a buffer for the processes, the call fails and returns their number, unless there are none.
   auto* const processes =
       library_.function<int(Device, unsigned*, void*)>("nvmlDeviceGetComputeRunningProcesses_v3");
   unsigned count = 0;

@@ -23,7 +23,7 @@ class Nvml {
   Device device(const std::string& bus) const;
   /// Sets free memory, compute mode, processes and NVLinks of `gpu`.
   void describe(Device device, GpuProbe& gpu) const;
-  /// Path between two GPUs; the caller sets their numbers.
+  /// Connection of two GPUs; the caller sets `first` and `second`.
   LinkProbe link(Device first, Device second) const;
 
  private:

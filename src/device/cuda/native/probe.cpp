@@ -11,7 +11,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Whether the call succeeded; otherwise sets the failure.
+/// Returns whether the call succeeded; if not, sets found.failure.
 bool succeeds(cudaError_t code, Probe& found) {
   if (code == cudaSuccess) return true;
   cudaGetLastError();  // clears the error, which later calls would return
@@ -19,7 +19,8 @@ bool succeeds(cudaError_t code, Probe& found) {
   return false;
 }
 
-/// Number of visible GPUs, 0 after a failure. CUDA's first call also fails if there is no GPU.
+/// Number of visible GPUs, 0 after a failure. Having no GPU is not a failure, although CUDA's first call then
+/// fails.
 int visible_gpus(Probe& found) {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
@@ -30,7 +31,7 @@ int visible_gpus(Probe& found) {
   return succeeds(code, found) ? count : 0;
 }
 
-/// None: CUDA does not describe the GPU.
+/// Description of a GPU; none if CUDA cannot describe it.
 std::optional<GpuProbe> gpu_at(int number) {
   cudaDeviceProp properties{};
   std::array<char, 32> bus{};

@@ -16,7 +16,7 @@ class SharedLibrary {
   explicit operator bool() const { return handle_ != nullptr; }
   const std::string& failure() const { return failure_; }
 
-  /// The function `name`; null: it or the library is missing.
+  /// Function `name` of the library; null if the function or the library is missing.
   template <class Function>
   Function* function(const char* name) const {
     return handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(find(name));

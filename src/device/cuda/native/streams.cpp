@@ -136,9 +136,9 @@ void RecordingStream::end_part() {
   if (KernelTimes* const times = KernelTimes::of_thread()) times->end_part();
 }
 
-/// Waits until at most two graphs are submitted that have not run, or graphs of about 800 nodes if they are
-/// smaller: with 60 graphs of ResNet-18, the driver waited for room by spinning for more than half of the
-/// time.
+/// Submits a graph. Limits the submitted graphs that have not run to two, or to about 800 nodes if graphs are
+/// smaller: with 60 graphs of ResNet-18 submitted, the driver spent more than half of the time spinning until
+/// its queue had room.
 void RecordingStream::submit(const SubmittedGraph& graph) {
   constexpr std::size_t between_marks = 256;
   check_cuda(cudaGraphLaunch(graph.graph.get(), handle()), "cudaGraphLaunch");
@@ -157,14 +157,14 @@ void RecordingStream::synchronize(cudaStream_t stream) {
   wait_until_done([&] { return cudaStreamQuery(stream); }, "cudaStreamQuery");
 }
 
-/// Calls `look_` while it waits, because the work may depend on other ranks.
+/// Calls `look_` while waiting, because the work may depend on other ranks.
 template <class Query>
 void RecordingStream::wait_until_done(const Query& query, const char* what) {
   constexpr unsigned yields = 64;
   for (unsigned polls = 1;; ++polls) {
     const cudaError_t code = query();
     if (code != cudaErrorNotReady) return check_cuda(code, what);
-    cudaGetLastError();  // clears the answer, which some runtimes return from later calls
+    cudaGetLastError();  // clears cudaErrorNotReady, which some runtimes return again from later calls
     if (polls < yields) {
       sched_yield();
     } else {
@@ -202,14 +202,14 @@ void RecordingStream::abandon() noexcept {
   cudaGetLastError();
 }
 
-/// The mode is relaxed because memory is allocated during recordings, and libraries load code at its first
-/// launch; neither is part of the capture.
+/// The mode is relaxed because memory is allocated during recordings, and libraries load code when it is
+/// first launched; neither is part of the capture.
 void RecordingStream::begin_capture() {
   check_cuda(cudaStreamBeginCapture(handle(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
   fork();
 }
 
-/// Nodes keep the priority of the stream that they were captured on, not that of the launch.
+/// Nodes keep the priority of the stream on which they were captured, instead of getting the launch stream's.
 void RecordingStream::end_capture() {
   join();
   cudaGraph_t raw = nullptr;

@@ -13,7 +13,7 @@
 namespace lockstep::cuda {
 
 StreamOwner make_stream();
-/// Its kernels start before waiting kernels of other streams, also in graphs.
+/// Makes a stream whose kernels start before pending kernels of other streams, also in graphs.
 StreamOwner make_stream_of_highest_priority();
 EventOwner make_event();
 /// Event whose time can be read.
@@ -26,7 +26,7 @@ class EventPool {
   cudaEvent_t operator[](Event event) const {
     return events_.at(static_cast<std::size_t>(event.index)).get();
   }
-  /// Makes all events available again. Waits for them must have been submitted.
+  /// Makes all events available again. All waits for the events must have been submitted.
   void reuse() { used_ = 0; }
 
  private:
@@ -34,7 +34,7 @@ class EventPool {
   std::size_t used_ = 0;
 };
 
-/// A stream that makes no calls of the host, and is ordered with other streams by events.
+/// A stream without host calls, ordered with other streams by events.
 class OrderedStream : public CudaStream {
  public:
   OrderedStream(EventPool& events, StreamOwner stream) : events_(events), stream_(std::move(stream)) {}
@@ -52,26 +52,26 @@ class OrderedStream : public CudaStream {
   StreamOwner stream_;
 };
 
-/// A stream that records by capture: launches become a graph; a call of the host ends one graph and begins
-/// the next. Without graphs, the description is stored and called in each run.
+/// A stream that records by capture: launches become a graph; a host call ends one graph and begins the next.
+/// Without graphs, the description is stored and called in each run.
 class RecordingStream final : public OrderedStream {
  public:
   RecordingStream(EventPool& events, bool graphs) : OrderedStream(events, make_stream()), graphs_(graphs) {}
 
   void call(std::function<void()> work, Phase phase) override;
-  /// Adds a call of `work` on the host, in each run, when the earlier work has been submitted: it may still
-  /// run. `work` may submit work to this and other streams; nothing is captured meanwhile.
+  /// Adds a host call of `work`, made in each run once the earlier work has been submitted; that work may
+  /// still be running. `work` may submit work to this and other streams; nothing is captured meanwhile.
   void call_at_submission(std::function<void()> work);
 
-  /// Waits until all work is done, with the calls of Device::while_waiting.
+  /// Waits until all work is done. Meanwhile, calls the function set by while_waiting.
   void synchronize() { synchronize(handle()); }
   /// Same for the work of another stream.
   void synchronize(cudaStream_t stream);
   void while_waiting(std::function<void()> look) { look_ = std::move(look); }
 
-  /// Makes `branch`, which outlives the recordings, a stream that works beside this one. In each run its work
-  /// starts after what was submitted before the run, and this stream waits for it at the end; likewise around
-  /// calls of the host.
+  /// Makes `branch` run concurrently with this stream; `branch` must outlive the recordings. In each run, the
+  /// branch's work starts after all work submitted before the run, and this stream waits for the branch at
+  /// the end. The same applies before and after host calls.
   void add_branch(OrderedStream& branch) { branches_.push_back(&branch); }
 
   bool recording() const { return recording_; }
@@ -83,10 +83,10 @@ class RecordingStream final : public OrderedStream {
     ExecutableGraphOwner graph;
     std::size_t nodes;
   };
-  /// Part of a program.
+  /// Host call in a program.
   struct HostCall {
     std::function<void()> work;
-    bool at_submission;  ///< false: when all earlier work is done
+    bool at_submission;  ///< true: made once earlier work is submitted; false: once it is done
   };
   using Part = std::variant<SubmittedGraph, HostCall>;
   class GraphProgram;
@@ -97,7 +97,8 @@ class RecordingStream final : public OrderedStream {
   void wait_until_done(const Query& query, const char* what);
   void add_call(HostCall call);
   void make_call(const HostCall& call);
-  // Launches that are measured are submitted in parts, between waits of the host.
+  // Begin and end a part of the launches that KernelTimes measures; the GPU starts once the whole part is
+  // submitted.
   void begin_part();
   static void end_part();
 
@@ -115,9 +116,9 @@ class RecordingStream final : public OrderedStream {
   std::function<void()> look_;
   std::vector<Part> parts_;
   std::vector<OrderedStream*> branches_;
-  std::size_t submitted_ = 0;  ///< nodes since the last mark
+  std::size_t submitted_ = 0;  ///< nodes submitted since the last mark
   std::size_t marks_made_ = 0;
-  std::array<EventOwner, 2> marks_ = {make_event(), make_event()};  ///< in turn, after submitted graphs
+  std::array<EventOwner, 2> marks_ = {make_event(), make_event()};  ///< recorded in turn by submit()
 };
 
 }  // namespace lockstep::cuda

@@ -37,17 +37,17 @@ class UploadBesideWork final : public Upload {
   }
 
  private:
-  /// Wait of the stream for a copy.
+  /// One wait of the stream for a copy.
   struct Wait {
     EventOwner begin = make_timed_event(), end = make_timed_event();
     bool submitted = false;
 
-    /// 0: it is not over.
+    /// Duration of the wait; 0 while it is not over.
     double seconds() const {
       if (!submitted) return 0.0;
       const cudaError_t code = cudaEventQuery(end.get());
       if (code == cudaErrorNotReady) {
-        cudaGetLastError();  // clears the answer, which some runtimes return from later calls
+        cudaGetLastError();  // clears cudaErrorNotReady, which some runtimes return again later
         return 0.0;
       }
       check_cuda(code, "cudaEventQuery");
@@ -61,8 +61,8 @@ class UploadBesideWork final : public Upload {
     if (&stream != &stream_) throw Error(Category::internal, "an upload was given to another stream");
   }
 
-  /// Submits the next copy once the last one is done. That one followed the release before it, so the wait
-  /// before that is over, too, and its events can be used again.
+  /// Submits the next copy once the last one is done. That last copy ran after the release that preceded it,
+  /// so the wait before that release is over, too, and its events can be reused.
   void copy(const Source& source) {
     stream_.synchronize(copies_.get());
     Wait& wait = waits_[fills_++ % waits_.size()];

@@ -6,7 +6,8 @@
 
 namespace lockstep::cuda {
 
-/// Upload into `memory` by a stream of its own, beside the work of `stream`, which outlives it.
+/// Upload into `memory` on a separate stream, concurrently with the work of `stream`, which must outlive the
+/// upload.
 std::unique_ptr<Upload> make_upload(RecordingStream& stream, Buffer memory);
 
 }  // namespace lockstep::cuda

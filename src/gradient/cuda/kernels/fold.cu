@@ -14,8 +14,8 @@ namespace {
 /// Maximum number of sums on the stack of a fold, as leaves have 32-bit numbers.
 constexpr std::uint32_t most_sums = 33;
 
-/// Runs the program on `width` neighbouring elements. The topmost sum stays in registers; those below it are
-/// in memory of the thread.
+/// Runs the program on `width` neighbouring elements. The topmost sum stays in registers; the sums below it
+/// are in the thread's local memory.
 template <std::size_t width, std::size_t room>
 struct FoldElements {
   const float* inputs[room];

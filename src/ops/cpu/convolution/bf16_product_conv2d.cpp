@@ -8,21 +8,21 @@
 namespace lockstep::cpu {
 namespace {
 
-// Maximum sizes of packed operands, for second-level caches of 1 MiB or more.
+// Maximum sizes of packed operands in bytes, for second-level caches of 1 MiB or more.
 constexpr std::size_t pixels_limit = std::size_t{1024} << 10;  // packed pixels
-constexpr std::size_t rows_limit = std::size_t{768} << 10;     // packed rows of a weight's gradient
-constexpr std::size_t columns_limit = std::size_t{192} << 10;  // packed columns
-/// Maximum size of packed weights, the second-level cache of processors with AMX.
+constexpr std::size_t rows_limit = std::size_t{768} << 10;     // packed rows for the weights' gradient
+constexpr std::size_t columns_limit = std::size_t{192} << 10;  // packed columns for the weights' gradient
+/// Maximum bytes of packed weights: the size of the second-level cache of processors with AMX.
 constexpr std::size_t left_limit = std::size_t{2} << 20;
-/// Maximum size of sums of the weights' gradients that are not in place.
+/// Maximum bytes of sums of the weights' gradient in scratch memory.
 constexpr std::size_t sums_limit = std::size_t{4} << 20;
 /// Maximum number of steps between loading and storing a tile of sums.
 constexpr int steps_limit = 32;
 
-/// A phase of a grid, with the sizes of its blocks.
+/// A phase of a grid, with its block sizes.
 struct ProductPhase : PlacedPhase {
   int pixels_at_once = 0;
-  int targets_at_once = 0;  ///< channels whose packed weights are in scratch together
+  int targets_at_once = 0;  ///< channels whose packed weights are in scratch memory at the same time
 };
 
 /// Grids of target pixels.
@@ -39,8 +39,8 @@ struct ProductLayer {
   ProductGrids forward;
   ProductGrids backward;  ///< no phases if the gradient of the input is not needed
   // Gradient of the weights.
-  bool sums_in_place;   ///< whether the weights' own memory has whole tiles
-  int outputs_at_once;  ///< otherwise, channels whose sums are in scratch together
+  bool sums_in_place;   ///< whether sums are computed in the gradient's memory, which then has whole tiles
+  int outputs_at_once;  ///< if not in place: channels whose sums are in scratch memory at the same time
   int steps_at_once;
   int row_tiles_at_once;
   int column_tiles_at_once;
@@ -52,8 +52,8 @@ struct ProductLayer {
 
 int taps_of(const ProductLayer& layer) { return layer.shapes.options.kernel * layer.shapes.options.kernel; }
 
-/// Number of channels, a multiple of 16 and at least 16, whose memory is within `limit`; `bytes`: of 16
-/// channels.
+/// Number of channels, a multiple of 16 and at least 16, whose memory fits into `limit` bytes. `bytes`:
+/// memory of 16 channels.
 int channels_at_once(int channels, std::size_t bytes, std::size_t limit) {
   const auto tiles = static_cast<int>(std::max<std::size_t>(1, limit / bytes));
   return std::min(rounded_up(channels, tile_size), tiles * tile_size);
@@ -85,7 +85,7 @@ struct ProductPass {
   const float* bias;
   Bfloat16* target;
   Shape target_shape;
-  std::size_t target_stride;  ///< of the weights, per channel
+  std::size_t target_stride;  ///< stride of the weights from one target channel to the next
   std::size_t source_stride;
 };
 
@@ -162,7 +162,7 @@ void backward_data(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory
            memory);
 }
 
-/// Distance of rows of the sums of the weights' gradient, in floats.
+/// Distance between rows of the sums of the weights' gradient, in floats.
 std::size_t sums_width(const ProductLayer& layer) {
   return static_cast<std::size_t>(rounded_up(layer.shapes.input.channels * taps_of(layer), tile_size));
 }
@@ -232,7 +232,7 @@ void backward(const ProductLayer& layer, const NodeMemory<Bfloat16>& memory) {
   sum_bias_gradient(layer.depthwise->bf16, memory, nullptr, layer.shapes.output);
 }
 
-/// Bytes of both packed operands.
+/// Bytes of the two packed operands.
 struct OperandBytes {
   std::size_t left = 0;
   std::size_t right = 0;
@@ -252,7 +252,7 @@ OperandBytes bytes_of_pass(const ProductLayer& layer, const ProductGrids& placed
   return bytes;
 }
 
-/// Chooses the blocks of the weights' gradient.
+/// Chooses the block sizes for the weights' gradient; returns the bytes of the packed operands.
 OperandBytes choose_blocks(ProductLayer& layer) {
   const auto pixels = static_cast<int>(layer.forward.phases[0].targets.size());
   const int steps = pieces(pixels, step_pixels);
@@ -268,7 +268,7 @@ OperandBytes choose_blocks(ProductLayer& layer) {
   return {layer.row_tiles_at_once * bytes, layer.column_tiles_at_once * bytes};
 }
 
-/// Sets the blocks and offsets of the layer; returns the bytes of scratch memory.
+/// Sets the layer's block sizes and offsets; returns the bytes of scratch memory.
 std::size_t lay_out_scratch(ProductLayer& layer, const OpRequest& request) {
   const Shape& input = layer.shapes.input;
   const Shape& output = layer.shapes.output;

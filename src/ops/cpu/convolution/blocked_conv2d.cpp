@@ -9,11 +9,11 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Maximum size of packed weights, and of sums of their gradients: 8 MiB.
+/// Maximum size of packed weights, and of sums of the weights' gradients: 8 MiB.
 constexpr std::size_t weights_limit = std::size_t{2} << 20;  // floats
-/// Maximum number of products that a tile adds up at once: its pixels stay in the first-level cache.
+/// Maximum number of products that a tile adds up at once, so that its pixels stay in the first-level cache.
 constexpr int depth_limit = 256;
-// Parts of the second-level cache for packed pixels and for the weights used with them.
+// Parts of the second-level cache for packed pixels, and for the weights that are multiplied with them.
 constexpr int packed_limit = 3072;          // pixels x products: 192 KiB
 constexpr int transposed_limit = 8192;      // pixels x channels: 512 KiB
 constexpr int weights_at_once = 64 * 1024;  // floats: 256 KiB
@@ -21,7 +21,7 @@ constexpr int weights_at_once = 64 * 1024;  // floats: 256 KiB
 /// Minimum number of pixels that are packed at once.
 constexpr int min_packed_pixels = 12;
 
-/// A phase of a grid, with the sizes of its blocks.
+/// A phase of a grid, with its block sizes.
 struct BlockedPhase : PlacedPhase {
   ConvBlocking blocking{};
 };
@@ -30,7 +30,7 @@ struct BlockedPhase : PlacedPhase {
 struct BlockedGrids {
   TapGrids grids;
   std::vector<BlockedPhase> phases;
-  int targets_at_once = 0;  ///< target channels whose packed weights are in scratch together
+  int targets_at_once = 0;  ///< target channels whose packed weights are in scratch memory at the same time
   bool stream = false;      ///< whether to write targets by streaming stores
 };
 
@@ -41,21 +41,21 @@ struct BlockedConvLayer {
   const ElementwiseKernels* elementwise;
   ConvShapes shapes;
   bool relu;
-  int group_inputs;  ///< channels of one of the convolution's groups
+  int group_inputs;  ///< input channels of one of the convolution's groups
   int group_outputs;
   std::size_t taps;
   BlockedGrids forward;
   BlockedGrids backward;  ///< no phases if the gradient of the input is not needed
   // Gradient of the weights.
-  bool lanes_are_inputs;  ///< whether lanes hold input channels, not output channels
+  bool lanes_are_inputs;  ///< whether SIMD lanes hold input channels instead of output channels
   bool sums_in_place;     ///< whether sums have the layout of the weights
   int weight_pixels_at_once;
-  int factors_at_once;  ///< channels whose sums are in scratch together
+  int factors_at_once;  ///< channels whose sums are in scratch memory at the same time
 
   int bands_at_once;  ///< bands of pixels for which both gradients are computed together; 0: separately
 
-  std::size_t packed_offset;  ///< packed weights
-  std::size_t sums_offset;    ///< of gradients of weights
+  std::size_t packed_offset;  ///< offset of packed weights
+  std::size_t sums_offset;    ///< offset of sums of the weights' gradients
   std::size_t pixels_offset;
 };
 
@@ -89,9 +89,10 @@ BlockedGrids blocked_grids(TapGrids grids, const Shape& source, const Shape& tar
   return blocked;
 }
 
-/// Chooses which channels are in the lanes of the weights' gradient. Transposing fewer channels costs less,
-/// but with inputs in the lanes sums have the layout of the weights, which saves copying them: with few
-/// pixels, copying takes longer. Several taps require the input to be the factor.
+/// Chooses whether input or output channels are in the SIMD lanes when computing the weights' gradient. The
+/// lane channels are transposed, so fewer of them cost less. With inputs in the lanes, the sums may have the
+/// layout of the weights and need no copying, which matters more if there are few pixels. With several taps,
+/// the lanes must hold output channels.
 void choose_lanes(BlockedConvLayer& layer) {
   const Conv2d& options = layer.shapes.options;
   const Shape& output = layer.shapes.output;
@@ -114,7 +115,7 @@ BlockedConvLayer blocked_layer(const OpRequest& request) {
   layer.group_outputs = request.node.shape.channels / options.groups;
   layer.forward =
       blocked_grids(forward_taps(layer.shapes), layer.shapes.input, layer.shapes.output, options.groups);
-  const bool stored = request.dtype == DataType::fp32;  // else results are read again at once, and rounded
+  const bool stored = request.dtype == DataType::fp32;  // else results are read at once, to round them
   layer.forward.stream = stored && !layer.relu && streams_output<float>(request);
   layer.taps = layer.forward.grids.taps.size();
   if (request.input_gradient) {
@@ -129,13 +130,13 @@ BlockedConvLayer blocked_layer(const OpRequest& request) {
 /// Memory of one pass over a grid, forward or backward.
 struct PassMemory {
   const float* source;
-  const std::uint16_t* masks;  ///< of the source
+  const std::uint16_t* masks;  ///< masks of the source
   Shape source_shape;
   const float* bias;
   float* target;
   Shape target_shape;
   const float* weight;
-  std::size_t target_stride;  ///< of the weights, per channel
+  std::size_t target_stride;  ///< stride of the weights from one target channel to the next
   std::size_t source_stride;
 };
 
@@ -146,7 +147,7 @@ struct ChannelRange {
   int count;
 };
 
-/// Packs the weights of targets for a phase.
+/// Packs the weights of target channels for a phase.
 void pack_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, const BlockedPhase& phase,
                   const PassMemory& pass, const OpMemory& memory, const ChannelRange& targets) {
   const std::size_t filters =
@@ -162,7 +163,7 @@ void pack_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, co
        .packed = floats_at(memory.scratch, layer.packed_offset)});
 }
 
-/// Task that computes the targets whose weights are packed, for one group of images.
+/// Task that computes the target channels whose weights are packed, for one group of images.
 BlockedConv conv_task(const BlockedConvLayer& layer, const BlockedGrids& blocked, const BlockedPhase& phase,
                       const PassMemory& pass, const OpMemory& memory, const ChannelRange& targets,
                       int group) {
@@ -188,7 +189,7 @@ BlockedConv conv_task(const BlockedConvLayer& layer, const BlockedGrids& blocked
           .scratch = floats_at(memory.scratch, layer.pixels_offset)};
 }
 
-/// Computes target channels for all images.
+/// Computes the target channels for all images.
 void run_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, const PassMemory& pass,
                  const OpMemory& memory, const ChannelRange& targets) {
   for (const BlockedPhase& phase : blocked.phases) {
@@ -254,7 +255,7 @@ int factors_of(const BlockedConvLayer& layer) {
   return layer.lanes_are_inputs ? layer.group_outputs : layer.group_inputs;
 }
 
-/// Gradients of the weights of factor channels.
+/// Address of the weights' gradient for factor channels.
 float* grad_weight_of(const BlockedConvLayer& layer, const OpMemory& memory, const ChannelRange& factors) {
   const std::size_t output_stride = layer.group_inputs * layer.taps;
   const std::size_t filters =
@@ -295,7 +296,7 @@ BlockedConvWeights weights_task(const BlockedConvLayer& layer, const OpMemory& m
           .scratch = floats_at(memory.scratch, layer.pixels_offset)};
 }
 
-/// Writes the gradients of factor channels from their sums.
+/// Writes the weights' gradient for factor channels from the sums, unless the sums are in place.
 void unpack_sums(const BlockedConvLayer& layer, const OpMemory& memory, const ChannelRange& factors) {
   if (layer.sums_in_place) return;
   const std::size_t input_stride = layer.taps;
@@ -317,7 +318,8 @@ void backward_weights(const BlockedConvLayer& layer, const OpMemory& memory, con
   unpack_sums(layer, memory, factors);
 }
 
-/// Computes both gradients from some bands of pixels at once, which are read from memory only once.
+/// Computes both gradients for a few bands of pixels at a time, so that the bands are read from memory only
+/// once.
 void backward_by_bands(const BlockedConvLayer& layer, const OpMemory& memory) {
   const BlockedPhase& phase = layer.backward.phases.front();
   const PassMemory pass = backward_memory(layer, memory);
@@ -373,11 +375,12 @@ std::size_t packed_floats(const BlockedGrids& grid, int sources) {
   return static_cast<std::size_t>(grid.targets_at_once) * sources * most_taps(grid);
 }
 
-/// Number of bands for which backward_by_bands computes both gradients; 0: each gradient has a pass of its
-/// own. A common pass pays if reading the output's gradient takes longer than its products
-/// (docs/performance.md), and if the pixels of all its channels stay in the second-level cache between both.
+/// Number of bands for which backward_by_bands computes both gradients at a time; 0 to compute the gradients
+/// in separate passes. A common pass pays off if reading the output's gradient takes longer than the products
+/// (docs/performance.md), and if the bands' pixels of all channels stay in the second-level cache between the
+/// two computations.
 int choose_bands_at_once(const BlockedConvLayer& layer) {
-  constexpr std::size_t cache_limit = std::size_t{768} << 10;  // of 1 MiB or more
+  constexpr std::size_t cache_limit = std::size_t{768} << 10;  // bytes, of a cache of 1 MiB or more
   constexpr int few_inputs = 32;
   const Conv2d& options = layer.shapes.options;
   const bool same_pixels =

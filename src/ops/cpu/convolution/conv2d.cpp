@@ -19,13 +19,13 @@ struct DirectConvLayer {
   bool has_bias;
   bool input_gradient;
 
-  // Sizes of a group.
+  // Sizes per group of images.
   std::size_t input_floats;  ///< without padding
   std::size_t padded_floats;
   std::size_t output_floats;  ///< as stored
   std::size_t mask_pixels;
   // Offsets in scratch memory.
-  std::size_t zeros_offset;  ///< of zeros that replace a missing bias
+  std::size_t zeros_offset;  ///< offset of zeros that replace a missing bias
   std::size_t padded_offset;
   std::size_t expanded_offset;
   std::size_t work_offset;
@@ -64,7 +64,7 @@ DirectConvLayer direct_layer(const OpRequest& request) {
   return layer;
 }
 
-/// Copies one group and surrounds it by zeros.
+/// Copies one group of images and pads them with zeros.
 void pad_group(const DirectConvLayer& layer, const float* input, float* padded) {
   const ConvGeometry& g = layer.geometry;
   const std::size_t row = static_cast<std::size_t>(g.in_width) * lanes;
@@ -109,7 +109,7 @@ void forward(const DirectConvLayer& layer, const OpMemory& memory) {
   }
 }
 
-/// Computes the gradient before the epilogue for all groups.
+/// Computes the gradient before the epilogue, for all groups.
 void expand_gradient(const DirectConvLayer& layer, const OpMemory& memory, float* expanded) {
   const ConvGeometry& g = layer.geometry;
   const std::size_t plane = volume(1, g.out_height, g.out_width);
@@ -138,8 +138,8 @@ void backward_data(const DirectConvLayer& layer, const OpMemory& memory, const f
   }
 }
 
-/// Undoes the epilogue once if both gradients are needed. Without the input's gradient (first layer), the
-/// weights' kernel expands a few rows at a time, which stay in the first-level cache.
+/// Undoes the epilogue once for both gradients. If the input's gradient is not needed (first layer), the
+/// kernel of the weights' gradient undoes it for a few rows at a time, which stay in the first-level cache.
 void backward(const DirectConvLayer& layer, const OpMemory& memory) {
   const float* grad = memory.grad_output;
   const float* input = memory.inputs[0];
@@ -185,7 +185,8 @@ std::size_t lay_out_scratch(DirectConvLayer& layer, int groups) {
   return layout.bytes();
 }
 
-/// Supports average pooling inside the kernel, without storing unpooled pixels; neither groups nor dilation.
+/// Supports average pooling inside the kernel, without storing unpooled pixels, but neither groups nor
+/// dilation.
 Op plan_pooled_conv2d(const OpRequest& request) {
   DirectConvLayer layer = direct_layer(request);
   const std::size_t scratch_bytes = lay_out_scratch(layer, groups_of(request.samples));
@@ -196,8 +197,8 @@ Op plan_pooled_conv2d(const OpRequest& request) {
   return op;
 }
 
-/// Refuses windows for which place() would need more than 3 GiB: of each pixel of the output, and in backward
-/// of the input.
+/// Refuses kernels for which place() would need more than 3 GiB: it stores a number per tap and pixel, of the
+/// output in forward and of the input in backward.
 void check_places(const Conv2d& options, const OpRequest& request) {
   constexpr std::size_t most_places = std::size_t{3} << 28;
   const Shape& input = request.inputs[0];

@@ -7,10 +7,10 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Number of pixels first, first + spacing, ... below size.
+/// Number of pixels among first, first + spacing, ... that are less than size.
 int count_of(int size, int first, int spacing) { return (size - first + spacing - 1) / spacing; }
 
-/// Appends the phase of input pixels that equal (row, column) modulo the stride.
+/// Appends the phase of the input pixels whose row and column modulo the stride are (row, column).
 void add_phase(const ConvShapes& shapes, int row, int column, TapGrids& grids) {
   const Conv2d& options = shapes.options;
   const auto first = static_cast<int>(grids.taps.size());

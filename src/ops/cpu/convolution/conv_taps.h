@@ -14,12 +14,12 @@ namespace lockstep::cpu {
 /// Grids of target pixels. Pixel (i, j) of a phase reads source pixels (i * step + tap.row, j * step +
 /// tap.column) for each tap of the phase.
 struct TapGrids {
-  std::vector<ConvTap> taps;  ///< of each phase: kernel rows, then columns, ascending
+  std::vector<ConvTap> taps;  ///< phase by phase; within a phase, kernel rows, then columns, ascending
   std::vector<ConvPhase> phases;
   int step = 1;
-  int spacing = 1;         ///< distance of adjacent grid pixels in the target
-  int rows = 0;            ///< maximum of the phases
-  int columns = 0;         ///< maximum of the phases
+  int spacing = 1;         ///< distance between adjacent grid pixels in the target
+  int rows = 0;            ///< maximum over the phases
+  int columns = 0;         ///< maximum over the phases
   bool covers_all = true;  ///< whether taps reach all target pixels
 };
 
@@ -30,34 +30,35 @@ struct ConvShapes {
   Shape output;
 };
 
-/// Whether each output pixel is computed from the input pixel at the same place: 1 x 1, stride 1, no padding.
+/// Whether each output pixel depends only on the input pixel at the same position: 1 x 1, stride 1, no
+/// padding.
 constexpr bool reads_no_neighbours(const Conv2d& options) {
   return options.kernel == 1 && options.stride == 1 && options.padding == 0;
 }
 /// Flattens images to one row if the convolution reads no neighbours.
 ConvShapes flattened(ConvShapes shapes);
 
-/// Grid of the output, in one phase.
+/// Grid of the output pixels, in one phase.
 TapGrids forward_taps(const ConvShapes& shapes);
-/// Grids of the input's gradient: a phase for each row and column modulo the stride, except for phases
+/// Grids of the input's gradient: one phase for each row and column modulo the stride, omitting phases
 /// without pixels or taps.
 TapGrids backward_taps(const ConvShapes& shapes);
 
-/// A phase with the places of its pixels in planes of the source and of the target.
+/// A phase, with the positions of its pixels in planes of the source and of the target.
 struct PlacedPhase {
   ConvPhase phase;
-  std::vector<std::int32_t> sources;  ///< [tap][pixel]; -1: outside
+  std::vector<std::int32_t> sources;  ///< [tap][pixel]; -1: outside the plane
   std::vector<std::int32_t> targets;  ///< [pixel]
 };
 PlacedPhase place(const TapGrids& grids, const ConvPhase& phase, const Shape& source, const Shape& target);
 
-/// Pixels of a channel.
+/// Number of pixels of a channel.
 inline std::size_t plane_of(const Shape& shape) {
   return static_cast<std::size_t>(shape.height) * shape.width;
 }
 
-/// Channels [first, first + count) of a group of images in an array with groups of `shape`. `masks` may be
-/// null.
+/// Channels [first, first + count) of group `group` in an array whose images have shape `shape`. `masks` may
+/// be null.
 template <class Element>
 StoredPlanes<Element> planes(const Element* data, const std::uint16_t* masks, const Shape& shape, int group,
                              int first, int count) {
@@ -70,7 +71,8 @@ StoredPlanes<Element> planes(const Element* data, const std::uint16_t* masks, co
           .width = shape.width};
 }
 
-/// Computes the gradient of the bias if it has an address. `masks`: of the output's gradient; may be null.
+/// Computes the gradient of the bias unless its address is null. `masks`: masks of the output's gradient; may
+/// be null.
 template <class Element>
 void sum_bias_gradient(const DepthwiseFunctions<Element>& kernels, const NodeMemory<Element>& memory,
                        const std::uint16_t* masks, const Shape& output) {
@@ -80,7 +82,8 @@ void sum_bias_gradient(const DepthwiseFunctions<Element>& kernels, const NodeMem
                          .grad_bias = memory.grad_parameters[1]});
 }
 
-/// Pixels of the grids in an array with groups of `shape`, from `channel` on.
+/// Pixels of the grids in an array whose images have shape `shape`, from channel `channel` of group `group`
+/// on.
 template <class Element>
 StoredGrid<Element> target_of(Element* data, const Shape& shape, int group, int channel,
                               const TapGrids& grids, bool stream) {

@@ -9,13 +9,13 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Maximum size of a band of a channel, a part of the second-level cache: 128 KiB.
+/// Maximum size of a band of a channel: 128 KiB, a part of the second-level cache.
 constexpr int band_limit = 2048;  // pixels
 
-/// Grids of target pixels in the form that the kernel takes.
+/// Grids of target pixels, with the sizes that the kernel needs.
 struct DepthwiseGrids {
   TapGrids grids;
-  int first_row = 0;  ///< of the taps
+  int first_row = 0;  ///< smallest row of the taps
   int first_column = 0;
   int band_rows = 0;
   int source_rows = 0;
@@ -68,14 +68,14 @@ DepthwiseConvLayer<Element> depthwise_layer(const OpRequest& request) {
   layer.forward.stream = !layer.relu && streams_output<Element>(request);
   if (request.input_gradient) {
     layer.backward = depthwise_grids(backward_taps(layer.shapes));
-    // Pixels of bf16 are half a cache line: with a stride, only half of each would be written.
+    // A pixel of bf16 is half a cache line: with a stride, only half of each cache line would be written.
     const bool whole_lines = layer.shapes.options.stride == 1 || std::is_same_v<Element, float>;
     layer.backward.stream = whole_lines && streams_grad_input<Element>(request);
   }
   return layer;
 }
 
-/// Task for the channels of `source`, which begin with channel `first`, without its target.
+/// Task for the channels of `source`, the first of which is channel `first`. Does not set the target.
 template <class Element>
 DepthwiseConv<Element> task_of(const DepthwiseConvLayer<Element>& layer, const DepthwiseGrids& grid,
                                const StoredPlanes<Element>& source, int first,
@@ -124,11 +124,11 @@ struct Channels {
   int first, count;
 };
 
-/// Bytes of the gradient of the output that both gradients of a channel read while it is in the second-level
-/// cache.
+/// Maximum bytes of the output's gradient that are processed at once, so that the computations of both
+/// gradients read them from the second-level cache.
 constexpr std::size_t grad_limit = std::size_t{512} << 10;
 
-/// Channels whose gradients are computed together.
+/// Number of channels whose gradients are computed together.
 template <class Element>
 int channels_at_once(const DepthwiseConvLayer<Element>& layer, int groups) {
   const Shape& output = layer.shapes.output;

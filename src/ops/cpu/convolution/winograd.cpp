@@ -10,7 +10,7 @@ namespace {
 
 /// Minimum number of channels: with fewer, the transforms cost more than they save.
 constexpr int min_channels = 16;
-/// Minimum average number of outputs per tile, which halves the multiplications.
+/// Minimum average number of outputs per tile. With this number, the algorithm halves the multiplications.
 constexpr int min_pixels = 8;
 constexpr int tile = 4;
 constexpr int positions = 36;
@@ -20,7 +20,7 @@ template <class Element>
 struct WinogradConvLayer {
   const WinogradFunctions<Element>* kernels;
   WinogradShape forward;
-  WinogradShape data;  ///< of the convolution that computes the input's gradient
+  WinogradShape data;  ///< shape of the convolution that computes the input's gradient
   WinogradBlocks forward_blocks;
   WinogradBlocks data_blocks;
   WinogradBlocks weights_blocks;
@@ -33,8 +33,8 @@ int tiles_of(int height, int width, int groups) {
   return groups * ((height + tile - 1) / tile) * ((width + tile - 1) / tile);
 }
 
-/// Shape of the convolution that computes the input's gradient: filters are rotated by 180 degrees, input and
-/// output channels exchanged.
+/// Shape of the convolution that computes the input's gradient: filters are rotated by 180 degrees, and input
+/// and output channels are exchanged.
 WinogradShape transposed(const WinogradShape& s) {
   return {.in_channels = s.out_channels,
           .in_height = s.out_height,
@@ -45,16 +45,16 @@ WinogradShape transposed(const WinogradShape& s) {
           .padding = 2 - s.padding};
 }
 
-/// Whether transformed filters of all channels are kept: if they fit the outer caches, or if so many runs of
-/// tiles use them that repeating the transform would cost more.
+/// Whether to keep the transformed filters of all channels: if they fit into the outer caches, or if so many
+/// runs of tiles use them that repeating the transform would cost more.
 bool keeps_filters(const WinogradShape& shape, int tiles) {
   const std::int64_t pairs = std::int64_t{shape.in_channels} * shape.out_channels;
   return pairs <= 128 * 128 || (tiles > 16 && pairs <= 256 * 256);
 }
 
-/// Chooses blocks, as measured with the convolutions of ResNet-18. A run of few tiles keeps its transformed
-/// inputs in the second-level cache. If filters are transformed for each run, a run has as many tiles as fit
-/// into 16 MB.
+/// Chooses block sizes, based on measurements of ResNet-18's convolutions. The transformed inputs of a run of
+/// few tiles stay in the second-level cache. If filters are transformed for each run, a run has as many tiles
+/// as fit into 16 MB.
 WinogradBlocks conv_blocks(const WinogradShape& shape, int groups) {
   const int tiles = tiles_of(shape.out_height, shape.out_width, groups);
   if (keeps_filters(shape, tiles)) {
@@ -64,8 +64,9 @@ WinogradBlocks conv_blocks(const WinogradShape& shape, int groups) {
   return {.tiles = std::min(tiles, fitting), .outputs = 32, .channels = 64, .keep_filters = false};
 }
 
-/// Chooses blocks for the gradient of the weights. Sums of at most 8 MB are kept from one run of tiles to the
-/// next; with a single run, processing few channels at a time keeps them in the second-level cache.
+/// Chooses block sizes for the weights' gradient. Sums of at most 8 MB are kept from one run of tiles to the
+/// next. With a single run, few channels are processed at a time, so that sums stay in the second-level
+/// cache.
 WinogradBlocks weights_blocks(const WinogradShape& shape, int groups) {
   const int all = tiles_of(shape.out_height, shape.out_width, groups);
   const int tiles = std::min(all, shape.in_channels <= 128 ? 4 : std::max(4096 / shape.in_channels, 1));

@@ -11,8 +11,8 @@ namespace {
 /// Number of independent sums, which hide the latency of additions. Pixel p of a plane is added to sum
 /// p % chains.
 constexpr int chains = 4;
-/// Number of pixels, a multiple of the chains, whose parts are added one after the other: they stay in the
-/// first-level cache.
+/// Number of pixels, a multiple of `chains`, of which one part is added after the other, while the pixels are
+/// in the first-level cache.
 constexpr std::size_t pixels_at_once = 64;
 
 /// One channel of one group.
@@ -50,7 +50,7 @@ double total(const Vector (*parts_of_sum)[chains]) {
   return sum[0];
 }
 
-/// Computes the totals of COUNT sums over a channel: calls add(sums, offset of a vector in floats, mask of
+/// Computes the totals of COUNT sums over a channel. Calls add(sums, offset of a vector in floats, mask of
 /// existing images) for every vector.
 template <int COUNT, class Add>
 HWY_INLINE void reduce_channel(const BatchNormShape& shape, int channel, double* totals, const Add& add) {
@@ -134,7 +134,7 @@ double elements(const BatchNormShape& shape) {
   return static_cast<double>(shape.samples) * static_cast<double>(shape.plane);
 }
 
-/// Computes the mean, then the mean of the squared distances from it.
+/// Computes the mean, then the mean of the squared distances from the mean.
 template <class Element>
 void measure(const BatchNormForward<Element>& task, int channel) {
   const BatchNormShape& shape = task.shape;
@@ -165,7 +165,7 @@ HWY_INLINE Vector activate(Vector v) {
   return v;
 }
 
-/// Gradient before the activation. `y`: the value before or after it, as stored.
+/// Gradient before the activation. `y`: value before or after the activation, as stored.
 template <ActivationKind ACTIVATION>
 HWY_INLINE Vector masked(Vector grad, Vector y) {
   if constexpr (ACTIVATION == ActivationKind::none) {
@@ -195,8 +195,8 @@ Line line_of(const Task& task, int channel) {
   return {hn::Set(floats, scale), hn::Set(floats, task.bias[channel] - task.mean[channel] * scale)};
 }
 
-/// Computes the outputs of a channel. Those of missing images are zeros: scales of a variance near 0, one
-/// layer after the other, would make them infinite.
+/// Computes the outputs of a channel. Outputs of missing images are zeros: several layers that scale by the
+/// inverse of a variance near 0 would make them infinite.
 template <class Element, ActivationKind ACTIVATION, bool RESIDUAL>
 void normalize(const BatchNormForward<Element>& task, int channel) {
   const Line line = line_of(task, channel);
@@ -210,11 +210,11 @@ void normalize(const BatchNormForward<Element>& task, int channel) {
   });
 }
 
-/// Whether forward added a residual, and whether its gradient is computed.
+/// Whether forward added a residual, and whether the residual's gradient is computed.
 enum class Residual { none, without_gradient, with_gradient };
 
 /// Computes all gradients of a channel. Gradients of missing images are zeros. Without a residual, the
-/// activation is found from the input, which is read anyway.
+/// activation's value is recomputed from the input, which is read anyway.
 template <class Element, ActivationKind ACTIVATION, Residual RESIDUAL>
 void differentiate(const BatchNormBackward<Element>& task, int channel) {
   const BatchNormShape& shape = task.shape;

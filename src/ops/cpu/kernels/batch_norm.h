@@ -16,13 +16,13 @@ struct BatchNormShape {
   bool stream;        ///< whether to write outputs and gradients of inputs by streaming stores
 };
 
-/// output = activation((input - mean) * inverse_deviation * weight + bias + residual) per channel. Sums of a
-/// channel: per image, (group, pixel) ascending in four sums by pixel % 4, of large planes in runs
-/// (vectors.h); then the four sums; then the images.
+/// output = activation((input - mean) * inverse_deviation * weight + bias + residual) per channel. Order of
+/// additions in sums over a channel: per image, (group, pixel) ascending in four sums by pixel % 4, with
+/// large planes divided into runs (vectors.h); then the four sums are added, then the images.
 template <class Element>
 struct BatchNormForward {
   BatchNormShape shape;
-  bool training;              ///< whether mean and variance are computed and written, not read
+  bool training;              ///< whether to compute and write mean and variance instead of reading them
   ActivationKind activation;  ///< none, relu or relu6
   float eps;
   const Element* input;
@@ -31,7 +31,7 @@ struct BatchNormForward {
   const float* bias;
   Element* output;
   float* mean;
-  float* variance;  ///< divided by the number of values
+  float* variance;  ///< biased: divided by the number of values
   float* inverse_deviation;
 };
 template <class Element>
@@ -39,7 +39,7 @@ struct BatchNormBackward {
   BatchNormShape shape;
   ActivationKind activation;
   const Element* input;
-  const Element* output;  ///< null without a residual; else read if there is an activation
+  const Element* output;  ///< null without a residual; read only if there is an activation
   const Element* grad_output;
   const float* weight;
   const float* bias;
@@ -51,7 +51,7 @@ struct BatchNormBackward {
   float* grad_bias;
 };
 
-/// Functions of activations that are stored as `Element`.
+/// Functions for activations that are stored as `Element`.
 template <class Element>
 struct BatchNormFunctions {
   void (*forward)(const BatchNormForward<Element>&);

@@ -8,7 +8,7 @@ namespace {
 /// Softmax of 16 images.
 struct Summary {
   alignas(64) float largest[lanes];
-  alignas(64) float sum[lanes];  ///< of exp(logit - largest)
+  alignas(64) float sum[lanes];  ///< sum of exp(logit - largest)
   alignas(64) std::int32_t best[lanes];
 };
 
@@ -43,7 +43,7 @@ struct Targets {
   hn::Vec<hn::RebindToSigned<Floats>> other;
   Vector own_share;
   Vector other_share;
-  Vector every;  ///< share of each class, by smoothing
+  Vector every;  ///< share that label smoothing gives to each class
 
   HWY_INLINE Vector of_class(int c) const {
     const hn::RebindToSigned<Floats> integers;
@@ -114,7 +114,7 @@ double expected_distance(const CrossEntropyTask& task, const Sample& sample) {
   return distance;
 }
 
-/// Number of logits above the label's, or equal to it with a lower class.
+/// Number of logits that are larger than the label's, or equal to it and of a lower class.
 int rank_of_label(const CrossEntropyTask& task, const Sample& sample) {
   const float own = sample.logits[pixels(sample.label)];
   int above = 0;

@@ -13,14 +13,13 @@ struct CrossEntropyTask {
   float smoothing;
   const float* logits;                 ///< [group][class][16]
   const std::int32_t* labels;          ///< [group][16]; -1: missing sample
-  const std::int32_t* partner_labels;  ///< null: share is 1
-  const float* shares;                 ///< null with partner_labels
+  const std::int32_t* partner_labels;  ///< null: every share is 1
+  const float* shares;                 ///< null if partner_labels is null
   float* grad;                         ///< in the logits' layout; may be null
-  std::int32_t*
-      predictions;        ///< [group][16]: class of the largest logit (of equal ones, the first); may be null
-  double loss;            ///< result
-  std::uint64_t correct;  ///< result
-  std::uint64_t correct5;  ///< result: samples with fewer than 5 logits above that of the label
+  std::int32_t* predictions;           ///< [group][16]: first class with the largest logit; may be null
+  double loss;                         ///< result
+  std::uint64_t correct;               ///< result
+  std::uint64_t correct5;  ///< result: samples whose label is among the 5 classes with the largest logits
 };
 
 struct CrossEntropyKernels {

@@ -8,14 +8,14 @@
 
 namespace lockstep::cpu {
 
-/// Activation functions. `activate` supports relu6, silu and gelu, batch norm none, relu and relu6.
+/// Activation functions. `activate` supports relu6, silu and gelu; batch norm supports none, relu and relu6.
 enum class ActivationKind { none, relu, relu6, silu, gelu };
 
-/// Functions of activations that are stored as `Element`.
+/// Functions for activations that are stored as `Element`.
 template <class Element>
 struct ElementwiseFunctions {
-  /// max(input, 0) of `pixels` blocks of 16 images; NaN passes. `masks`: written, a bit per image that
-  /// passed. Works in place.
+  /// max(input, 0) of `pixels` blocks of 16 images; NaN passes. Writes to `masks` a bit per image, set if the
+  /// image's value passed. Works in place.
   void (*relu)(std::size_t pixels, const Element* input, Element* output, std::uint16_t* masks);
   void (*add)(std::size_t pixels, const Element* a, const Element* b, Element* output);
   /// input * scale for images whose bit is set, else 0.

@@ -7,8 +7,8 @@ namespace {
 using Bytes = hn::FixedTag<std::uint8_t, 16>;
 constexpr Bytes bytes;
 
-/// Converts one pixel's bytes of 16 images to floats, value / 255, rounded as a division: multiplies by the
-/// rounded reciprocal and corrects by the remainder (exact for all 256 values, which a test checks).
+/// Converts one pixel's bytes of 16 images to floats, with the result of the division value / 255: multiplies
+/// by the rounded reciprocal and corrects the product by the remainder. A test checks all 256 values.
 HWY_INLINE void store_pixel(const std::uint8_t* values, float* output) {
   const hn::Rebind<std::uint8_t, Floats> narrow;
   const hn::RebindToSigned<Floats> integers;
@@ -22,7 +22,7 @@ HWY_INLINE void store_pixel(const std::uint8_t* values, float* output) {
   }
 }
 
-/// Transposes 16 x 16 bytes by four rounds of interleaving row i with row i + 8.
+/// Transposes 16 x 16 bytes, by interleaving row i with row i + 8 in four rounds.
 HWY_INLINE void transpose(std::uint8_t* block) {
   LOCKSTEP_UNROLL for (int round = 0; round < 4; ++round) {
     hn::Vec<Bytes> row[16];

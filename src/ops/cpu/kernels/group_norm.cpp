@@ -18,11 +18,11 @@ struct ImageSums {
 /// The channels of one channel group in one group of images.
 struct Part {
   std::size_t group;
-  std::size_t statistics;  ///< offset of its mean and deviation, in floats
+  std::size_t statistics;  ///< offset of the part's mean and deviation, in floats
   std::size_t first_channel, end_channel;
 };
 
-/// Calls visit(part) for every part: groups of images, then channel groups ascending.
+/// Calls visit(part) for every part: groups of images, then channel groups, ascending.
 template <class Visit>
 void for_each_part(const GroupNormShape& shape, const Visit& visit) {
   const auto parts_of_image = static_cast<std::size_t>(shape.channel_groups);
@@ -88,7 +88,7 @@ float fold(ImageSums total) {
   return static_cast<float>(total.values[0]);
 }
 
-/// Computes the mean, then the mean of the squared distances from it.
+/// Computes the mean, then the mean of the squared distances from the mean.
 template <class Element>
 void measure(const GroupNormForward<Element>& task, const Part& at) {
   const GroupNormShape& shape = task.shape;
@@ -120,7 +120,7 @@ void measure(const GroupNormForward<Element>& task, const Part& at) {
     }
     add(sums, 1.0F, total);
   }
-  divide(total, values_of(shape), inverse);  // the variance
+  divide(total, values_of(shape), inverse);  // `inverse` holds the variance for now
   for (int part = 0; part < parts; ++part) {
     const Vector variance = hn::Add(hn::Load(floats, inverse + part * width), hn::Set(floats, task.eps));
     hn::Store(hn::Div(hn::Set(floats, 1.0F), hn::Sqrt(variance)), floats, inverse + part * width);
@@ -146,7 +146,8 @@ void normalize(const GroupNormForward<Element>& task, const Part& at) {
   }
 }
 
-/// Two sums per image of a channel: of the gradient, and of its products with the normalized input.
+/// Address of a channel's two sums per image: the sum of the gradient, and the sum of the gradient's products
+/// with the normalized input.
 template <class Element>
 float* sums_of(const GroupNormBackward<Element>& task, std::size_t group, std::size_t channel) {
   return task.sums + pixels(2 * (group * static_cast<std::size_t>(task.shape.channels) + channel));

@@ -10,13 +10,14 @@ namespace lockstep::cpu {
 struct GroupNormShape {
   int groups;  ///< of 16 images
   int channels;
-  int channel_groups;  ///< divides `channels`; adjacent channels of a channel group share mean and deviation
+  int channel_groups;  ///< divides `channels`; the channels of a channel group share mean and deviation
   std::size_t plane;   ///< pixels of a channel
 };
 
-/// output = (input - mean) * inverse_deviation * weight + bias (Wu and He, 2018). Sums per image: pixels of a
-/// channel ascending in four sums by pixel % 4, of large planes in runs (vectors.h), then the four sums, both
-/// in float; then channels ascending, in double. Activations are stored as `Element`, here and below.
+/// output = (input - mean) * inverse_deviation * weight + bias (Wu and He, 2018). Order of additions per
+/// image: pixels of a channel ascending in four sums by pixel % 4, with large planes divided into runs
+/// (vectors.h); then the four sums, all in float; then channels ascending, in double. Activations are stored
+/// as `Element`, here and below.
 template <class Element>
 struct GroupNormForward {
   GroupNormShape shape;
@@ -29,8 +30,9 @@ struct GroupNormForward {
   float* inverse_deviation;  ///< [group][channel group][16], written
 };
 
-/// Sums over a channel in the order of forward. Gradients of parameters, in double: per image, groups of
-/// images ascending; then the images in pairs (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1).
+/// Sums over a channel have the same order of additions as in forward. Gradients of parameters are added in
+/// double: per image, groups of images ascending; then the images in pairs (l, l + 8), (l, l + 4), (l, l +
+/// 2), (l, l + 1).
 template <class Element>
 struct GroupNormBackward {
   GroupNormShape shape;

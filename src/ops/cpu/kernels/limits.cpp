@@ -5,13 +5,13 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// More sums than a multiply-add takes cycles, times those that start in each cycle.
+/// Number of independent sums, more than the latency of a multiply-add times the number that start per cycle.
 constexpr int sum_count = many_registers ? 24 : 12;
 
 double multiply_add(std::int64_t rounds, float* sums) {
   const Vector factor = hn::Load(floats, sums);
   Vector sum[sum_count];
-  // Of equal sums, the compiler would compute one.
+  // Start values differ, because the compiler would compute equal sums only once.
   LOCKSTEP_UNROLL for (int i = 0; i < sum_count; ++i) { sum[i] = hn::Set(floats, static_cast<float>(i)); }
   for (std::int64_t round = 0; round < rounds; ++round) {
     LOCKSTEP_UNROLL for (int i = 0; i < sum_count; ++i) { sum[i] = hn::MulAdd(sum[i], factor, factor); }

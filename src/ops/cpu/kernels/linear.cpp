@@ -9,22 +9,22 @@ namespace {
 constexpr int max_rows = many_registers ? 8 : 5;
 constexpr int max_vectors = 2;
 
-/// Columns of weights, or of transposed inputs, that are packed side by side.
+/// Number of columns of weights, or of transposed inputs, that are packed side by side.
 constexpr int panel_columns = 64;
 
 /// output[i] = bias[i] + sum over t ascending of weight(i, t) * input[t], for the images of all groups.
-/// TRANSPOSED: weights of the same term lie side by side, not those of the same row.
+/// TRANSPOSED: weights of the same term are adjacent; otherwise weights of the same row are.
 template <class Element>
 struct Product {
   int rows;
   int terms;
-  int vectors;  ///< over all groups
+  int vectors;  ///< total over all groups
   const float* weight;
-  std::size_t weight_step;  ///< stride of rows, or if TRANSPOSED, of terms
+  std::size_t weight_step;  ///< stride of rows; stride of terms if TRANSPOSED
   const float* bias;        ///< null: zeros
   const Element* input;
   Element* output;
-  int outputs;  ///< rows of a group of images, of which `rows` are computed
+  int outputs;  ///< number of output rows in memory, of which `rows` are computed
 };
 
 HWY_INLINE std::size_t vector_offset(int vector, int per_group) {
@@ -81,8 +81,8 @@ void multiply(const Product<Element>& task) {
 
 std::size_t padded(int count, int unit) { return static_cast<std::size_t>((count + unit - 1) / unit * unit); }
 
-/// Copies `columns` weights of each row to rows of panel_columns. Rows are pages apart, where the processor
-/// does not prefetch.
+/// Copies `columns` weights of each row to rows of panel_columns. Prefetches later rows explicitly: rows are
+/// pages apart, and the processor does not prefetch across pages.
 void pack_panel(const float* weight, std::size_t row_step, int rows, int columns, float* packed) {
   constexpr int rows_ahead = 8;
   for (int row = 0; row < rows; ++row, weight += row_step, packed += panel_columns) {
@@ -113,8 +113,8 @@ HWY_INLINE void transpose_block(const float* from, std::size_t from_step, float*
   hn::Store(hn::InterleaveUpper(d, ac_high, be_high), d, to + 3 * to_step);
 }
 
-/// Transposes a group's [inputs][16] to [panel][16][panel_columns], panels `step` floats apart. Zeros follow,
-/// up to a whole vector of 16.
+/// Transposes a group's [inputs][16] to [panel][16][panel_columns], with panels `step` floats apart. Pads the
+/// inputs with zeros to a multiple of 16.
 template <class Element>
 void transpose_group(const Element* input, int inputs, std::size_t step, float* output) {
   const int end = static_cast<int>(padded(inputs, lanes));
@@ -136,7 +136,7 @@ void transpose_group(const Element* input, int inputs, std::size_t step, float* 
   }
 }
 
-/// Floats of a panel of transposed inputs.
+/// Number of floats in a panel of transposed inputs.
 std::size_t panel_floats(int samples) { return padded(samples, lanes) * panel_columns; }
 
 /// Computes grad_weight for OB outputs x VECTORS vectors of inputs; samples ascending.
@@ -184,8 +184,8 @@ void weights_rows(const LinearTask<Element>& task, int output, int column, int e
   for (; column < end; column += width) weights_tile<OB, 1>(task, output, column);
 }
 
-/// Computes grad_weight. Transposed inputs of some columns stay in the cache, while each row of weights is
-/// written in order, a page at a time.
+/// Computes grad_weight for some columns at a time, so that their transposed inputs stay in the cache. Each
+/// row of weights is written in order, a page at a time.
 template <class Element>
 void write_weights(const LinearTask<Element>& task) {
   constexpr int columns_at_once = 1024;
@@ -199,7 +199,7 @@ void write_weights(const LinearTask<Element>& task) {
   }
 }
 
-/// Whether panels of weights are packed: not if all weights stay in the second-level cache.
+/// Whether to pack panels of weights; not worthwhile if all weights fit into the second-level cache.
 bool packs_panels(int inputs, int outputs) { return std::int64_t{inputs} * outputs > 1 << 16; }
 
 std::size_t scratch(int inputs, int outputs, int samples) {

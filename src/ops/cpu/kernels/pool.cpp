@@ -8,7 +8,7 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// An output pixel of a channel and its window's rows and columns of the input.
+/// An output pixel of a channel, and the input rows and columns in its window.
 struct PoolWindow {
   std::size_t output;
   PoolRange rows;
@@ -61,7 +61,7 @@ HWY_INLINE Vector scale_of(const PoolWindow& window) {
   return hn::Set(floats, 1.0F / static_cast<float>(window.rows.count * window.columns.count));
 }
 
-/// Elements of a channel's input and output.
+// Number of elements in a channel's input and output.
 std::size_t input_plane(const PoolTask& task) {
   return pixels(static_cast<std::size_t>(task.in_height) * task.in_width);
 }
@@ -69,10 +69,11 @@ std::size_t output_plane(const PoolTask& task) {
   return pixels(static_cast<std::size_t>(task.out_height) * task.out_width);
 }
 
-/// Whether v replaces the largest value so far: the first of equal values stays, NaN wins.
+/// Whether v replaces the largest value so far. The first of equal values is kept; NaN replaces all values.
 HWY_INLINE Mask replaces(Vector v, Vector largest) { return hn::Or(hn::Gt(v, largest), hn::IsNaN(v)); }
 
-/// Adds up the gradient of each channel's input by add(channel, sums), from zeros. Only the sums are rounded.
+/// For each channel, calls add(channel, sums) with zeros in `sums`, and stores the sums as the input's
+/// gradient, rounded to `Element`.
 template <class Element, class Add>
 void for_each_gradient(const PoolTask& task, Element* grad_input, float* plane, const Add& add) {
   for (int c = 0; c < task.channels; ++c, grad_input += input_plane(task)) {

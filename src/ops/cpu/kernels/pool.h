@@ -8,10 +8,10 @@
 
 namespace lockstep::cpu {
 
-/// Pooling of all channels of all groups. Sums and comparisons visit rows, then columns, ascending; large
-/// windows are added up in bands (pool_range.h). Gradients are added in the order of the outputs.
+/// Pooling of all channels of all groups. Sums and comparisons visit rows, then columns, ascending. Large
+/// windows are summed in bands (pool_range.h). Gradients are added in the order of the outputs.
 struct PoolTask {
-  int channels;  ///< of all groups
+  int channels;  ///< total over all groups
   int in_height;
   int in_width;
   int out_height;
@@ -20,14 +20,14 @@ struct PoolTask {
   const PoolRange* columns;  ///< one per output column
 };
 
-/// Functions of activations that are stored as `Element`. `plane`: scratch of backward, input pixels of a
-/// channel x 16 floats; unused for floats.
+/// Functions for activations that are stored as `Element`. `plane`: scratch memory for backward, 16 floats
+/// per input pixel of a channel; unused if `Element` is float.
 template <class Element>
 struct PoolFunctions {
   void (*average_forward)(const PoolTask&, const Element* input, Element* output);
   void (*average_backward)(const PoolTask&, const Element* grad_output, Element* grad_input, float* plane);
   void (*max_forward)(const PoolTask&, const Element* input, Element* output);
-  /// Adds each gradient to the first largest value of its window.
+  /// Adds each gradient to the position of the window's largest value, the first one of equal values.
   void (*max_backward)(const PoolTask&, const Element* input, const Element* grad_output, Element* grad_input,
                        float* plane);
 };

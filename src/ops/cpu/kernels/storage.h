@@ -3,8 +3,8 @@
 #include "core/bfloat16.h"
 #include "ops/cpu/kernels/vectors.h"
 
-/// Vectors of stored elements: floats, or bf16, which is widened when loaded and rounded when stored (to
-/// nearest, ties to even; NaN stays NaN).
+/// Loads and stores of vectors of floats or bf16. Elements in bf16 are widened when loaded and rounded when
+/// stored (to nearest, ties to even; NaN stays NaN).
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 
 HWY_INLINE Vector load(const float* from) { return hn::Load(floats, from); }
@@ -18,7 +18,7 @@ HWY_INLINE Vector load(const Bfloat16* from) {
 
 HWY_INLINE void store(Vector v, float* to) { hn::Store(v, floats, to); }
 
-/// Upper halves of the lanes, rounded.
+/// Rounds the lanes to bf16, returned in the lower halves of 32-bit lanes.
 HWY_INLINE auto round_to_upper(Vector v) {
   constexpr hn::RebindToUnsigned<Floats> words;
   const auto bits = hn::BitCast(words, v);
@@ -33,9 +33,9 @@ HWY_INLINE void store(Vector v, Bfloat16* to) {
   hn::StoreU(hn::TruncateTo(halves, round_to_upper(v)), halves, reinterpret_cast<std::uint16_t*>(to));
 }
 
-/// A streaming (non-temporal) store if `stream`, which bypasses the caches; `to` is aligned to the stored
-/// vector. Worth it only if the other stores to a cache line follow at once. The thread must call
-/// hwy::FlushStream() before others read.
+/// If `stream`, uses a streaming (non-temporal) store, which bypasses the caches; `to` must be aligned to the
+/// stored vector. Faster only if the other stores to the same cache line follow immediately. The thread must
+/// call hwy::FlushStream() before other threads read.
 HWY_INLINE void store(Vector v, float* to, bool stream) {
   if (!stream) return store(v, to);
   hn::Stream(v, floats, to);
@@ -46,7 +46,7 @@ HWY_INLINE void store(Vector v, Bfloat16* to, bool stream) {
   hn::Stream(hn::TruncateTo(halves, round_to_upper(v)), halves, reinterpret_cast<std::uint16_t*>(to));
 }
 
-/// Floats rounded to bf16.
+/// Rounds floats to bf16 and widens them again.
 HWY_INLINE Vector rounded(Vector v) { return hn::BitCast(floats, hn::ShiftLeft<16>(round_to_upper(v))); }
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL

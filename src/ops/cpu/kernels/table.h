@@ -1,18 +1,16 @@
 #pragma once
 
-/// Kernels of the CPU's operations. Kernel sources are compiled once per instruction set, which
-/// LOCKSTEP_LEVEL names. The header of a family of kernels declares tasks and a table of functions; its
-/// source ends with the definition of the table. Activations are [group][channel][row][column][16 images].
-/// Shapes and types of elements alone determine the order of additions, so all instruction sets give the same
-/// bits. Headers contain plain structs without member functions, since code of every instruction set includes
-/// them.
+/// Kernels of CPU operations. Kernel sources are compiled once per instruction set, named by LOCKSTEP_LEVEL.
+/// The header of a family of kernels declares tasks and a table of functions; the source file ends with the
+/// definition of the table. Activations are [group][channel][row][column][16 images]. The order of additions
+/// depends only on shapes and element types, so all instruction sets yield the same bits. Headers contain
+/// plain structs without member functions, because code for every instruction set includes them.
 namespace lockstep::cpu {
 
-/// Instruction sets that kernels are compiled for. amx: AVX-512, with kernels of its own for products of
-/// bf16.
+/// Instruction sets that kernels are compiled for. amx: AVX-512, with separate kernels for products of bf16.
 enum class Level { avx2, avx512, amx, neon };
 
-/// Throws Error(internal): no kernels were built for `level`.
+/// Throws Error(internal), saying that no kernels were built for `level`.
 [[noreturn]] void refuse_level(Level level);
 
 }  // namespace lockstep::cpu
@@ -47,12 +45,12 @@ enum class Level { avx2, avx512, amx, neon };
 #else
 #define LOCKSTEP_IF_NEON(ENTRY, ...)
 #endif
-/// Expands ENTRY(level, ...) for each level that all kernels are compiled for, the best last.
+/// Expands ENTRY(level, ...) for each level that all kernels are compiled for, best last.
 #define LOCKSTEP_WHOLE_LEVELS(ENTRY, ...) \
   LOCKSTEP_IF_NEON(ENTRY, __VA_ARGS__)    \
   LOCKSTEP_IF_AVX2(ENTRY, __VA_ARGS__)    \
   LOCKSTEP_IF_AVX512(ENTRY, __VA_ARGS__)
-/// Expands ENTRY(level, ...) for each level in this build, the best last.
+/// Expands ENTRY(level, ...) for each level in this build, best last.
 #define LOCKSTEP_BUILT_LEVELS(ENTRY, ...)   \
   LOCKSTEP_WHOLE_LEVELS(ENTRY, __VA_ARGS__) \
   LOCKSTEP_IF_AMX(ENTRY, __VA_ARGS__)

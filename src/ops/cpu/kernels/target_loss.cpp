@@ -9,7 +9,7 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Target of one output of a sample.
+/// Target for one output of a sample, mixed with the partner's if samples are mixed.
 float target_of(const TargetLossTask& task, int sample, int output) {
   const auto at = [&](int i) {
     return task.targets[static_cast<std::size_t>(i) * static_cast<std::size_t>(task.outputs) +
@@ -29,7 +29,7 @@ void add_output(TargetLossTask& task, double loss, bool right, float z, float t)
   task.squared_target += target * target;
 }
 
-/// One output of a group's samples, of which `present` exist.
+/// Computes loss and gradient for one output of a group's samples, of which `present` exist.
 template <class Rule>
 void run_one_output(TargetLossTask& task, int group, int output, int present) {
   const std::size_t at = pixels(static_cast<std::size_t>(group) * static_cast<std::size_t>(task.outputs) +

@@ -7,7 +7,8 @@
 namespace lockstep::cpu {
 
 /// A loss of ops/target_losses.h: mean over the outputs, summed over the samples. If samples are mixed, the
-/// target is fma(share, own, (1 - share) * that of the partner), the sample from the end of the micro-batch.
+/// target is fma(share, own target, (1 - share) * partner's target); the partner of sample i is sample
+/// samples - 1 - i.
 struct TargetLossTask {
   int samples;
   int outputs;
@@ -16,7 +17,7 @@ struct TargetLossTask {
   const float* shares;   ///< [sample]; null: samples are not mixed
   float* grad;           ///< in the logits' layout; may be null
   double loss;           ///< result
-  std::uint64_t right;   ///< result: outputs that predict their target, of all samples
+  std::uint64_t right;   ///< result: number of outputs, over all samples, that predict their target
   // Results: sums over the outputs of all samples.
   double absolute_error;
   double target;

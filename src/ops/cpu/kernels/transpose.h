@@ -4,7 +4,7 @@
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 
-/// Loads blocks of four floats into one vector: block b from first + b * step.
+/// Loads blocks of four floats into one vector. Block b begins at first + b * step.
 template <class D>
 HWY_INLINE hn::Vec<D> load_blocks(D d, const float* first, std::size_t step) {
   if constexpr (hn::MaxLanes(D()) == 4) {
@@ -16,7 +16,7 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const float* first, std::size_t step) {
   }
 }
 
-/// Loads four columns of `width` rows: lane r of columns[j] is rows[r * step + j].
+/// Loads four columns of `width` rows. Lane r of columns[j] is rows[r * step + j].
 HWY_INLINE void load_columns(const float* rows, std::size_t step, Vector* columns) {
   using Pairs = hn::Repartition<std::uint64_t, Floats>;
   constexpr Pairs pairs;

@@ -5,7 +5,7 @@
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 
-/// Arithmetic of this instruction set's vectors for ops/elementwise.h.
+/// Vector arithmetic of this instruction set, for ops/elementwise.h.
 struct VectorArithmetic {
   using Value = Vector;
   static HWY_INLINE Vector number(float value) { return hn::Set(floats, value); }

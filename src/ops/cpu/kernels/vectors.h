@@ -24,25 +24,25 @@ using Mask = hn::Mask<Floats>;
 constexpr Floats floats;
 constexpr int width = static_cast<int>(hn::MaxLanes(Floats()));
 constexpr int parts = lanes / width;  ///< vectors in a pixel
-/// Whether there are 32 vector registers (AVX-512, NEON), not 16 (AVX2).
+/// Whether there are 32 vector registers (AVX-512, NEON) instead of 16 (AVX2).
 constexpr bool many_registers = width != 8;
 
 HWY_INLINE int smaller(int a, int b) { return a < b ? a : b; }
 HWY_INLINE int larger(int a, int b) { return a > b ? a : b; }
 
-/// Returns the same pointer, but hides its origin from the compiler, which would otherwise keep loaded values
-/// for the next iteration of a loop, run out of registers and spill.
+/// Returns `pointer`, but hides its origin from the compiler, which would otherwise keep loaded values for
+/// the next iteration of a loop, run out of registers and spill.
 HWY_INLINE const float* opaque(const float* pointer) {
   asm("" : "+r"(pointer));
   return pointer;
 }
 
-/// Elements in `count` pixels.
+/// Number of elements in `count` pixels.
 HWY_INLINE std::size_t pixels(std::size_t count) { return count * lanes; }
 
-/// Sums over a plane of more than this number of pixels are made of runs of `pixels_of_run`, each added up
-/// from zero. A running sum of more floats of one sign would lose digits, as each is rounded to the last
-/// digit of the sum.
+/// Sums over planes of more than `pixels_without_runs` pixels are split into runs of `pixels_of_run` pixels,
+/// each summed from zero. A running sum of more floats of the same sign would lose precision, because each
+/// addition is rounded to the last digit of the sum.
 constexpr std::size_t pixels_without_runs = 4096;
 constexpr std::size_t pixels_of_run = 1024;
 
@@ -59,15 +59,16 @@ HWY_INLINE void clear(float* data, std::size_t count) {
   }
 }
 
-/// Loads `count` floats of less than a vector, and zeros. Highway's MaskedLoad reads whole vectors on NEON.
+/// Loads `count` floats, fewer than a vector, and fills the other lanes with zeros. Highway's MaskedLoad
+/// would read a whole vector on NEON.
 HWY_INLINE Vector load_some(const float* from, int count) {
   HWY_ALIGN float values[lanes] = {};
   for (int i = 0; i < count; ++i) values[i] = from[i];
   return hn::Load(floats, values);
 }
 
-/// Stores the bits of one part of a pixel. Highway may access eight bytes, but a mask has two: the copies
-/// prevent that, and the compiler removes them.
+/// Stores the bits of one part of a pixel. Highway may access eight bytes, but a mask has only two, so the
+/// bits are copied; the compiler removes the copies.
 HWY_INLINE void save_mask(Mask mask, int part, std::uint16_t* bits) {
   std::uint8_t piece[8] = {};
   hn::StoreMaskBits(floats, mask, piece);

@@ -15,7 +15,7 @@ namespace {
 struct ConvolutionLayer {
   ConvProblem problem;
   WeightForms forms{};
-  bool in_arena = false;  ///< whether the library uses weights, bias and the weights' gradient in the arena
+  bool in_arena = false;  ///< whether the library accesses weights, bias and weight gradient in the arena
   PoolEpilogue pool;
   ColumnSum output_sum;
   bool bias = false;
@@ -28,11 +28,11 @@ struct ConvolutionLayer {
   // Offsets in prepared memory, after the weights.
   std::size_t bias_offset = 0;
   // Offsets in scratch memory.
-  std::size_t library = 0;      ///< of the library's workspace
-  std::size_t output = 0;       ///< before pooling, unless it is saved
-  std::size_t grad_output = 0;  ///< before the epilogue
-  // Offsets in memory that backward leaves.
-  std::size_t grad_weights = 0;  ///< padded
+  std::size_t library = 0;      ///< the library's workspace
+  std::size_t output = 0;       ///< output before pooling, unless it is saved
+  std::size_t grad_output = 0;  ///< gradient of the output before the epilogue
+  // Offsets in OpMemory::left.
+  std::size_t grad_weights = 0;  ///< padded gradient of the weights
   std::size_t chunks = 0;        ///< chunk sums of the bias gradient
 
   bool pools() const { return pool.window > 1; }
@@ -78,7 +78,7 @@ void forward(const ConvolutionLayer& conv, const OpMemory& memory) {
   if (conv.pools()) average_pool(memory.stream, conv.pool, output, memory.output);
 }
 
-/// Computes the gradient before the epilogue. The kernel that reads it first also sums it for the bias.
+/// Computes the gradient of the output before the epilogue, and its chunk sums if the bias needs them.
 void* undo_epilogue(const ConvolutionLayer& conv, const OpMemory& memory) {
   auto* const chunks = conv.sums_bias ? reinterpret_cast<float*>(memory.left + conv.chunks) : nullptr;
   if (!conv.undoes_epilogue()) {
@@ -150,7 +150,7 @@ ConvolutionLayer layer_of(const OpRequest& request, int groups, bool bias) {
   return conv;
 }
 
-/// Compiles the operations; returns the bytes of their workspace.
+/// Compiles the operations; returns the workspace bytes that they need.
 std::size_t compile(const OpRequest& request, ConvolutionLayer& conv) {
   const auto plan = [&](const ConvTask& task) {
     return is_depthwise(task.problem) ? plan_depthwise(task) : request.dnn.plan(task);
@@ -187,7 +187,7 @@ void lay_out(const OpRequest& request, std::size_t library_bytes, ConvolutionLay
   op.scratch_bytes = scratch.bytes();
 }
 
-/// Plans a convolution. `groups`: those of the network.
+/// Plans a convolution. `groups`: number of groups in the network, before padding.
 Op plan_convolution(const OpRequest& request, int groups, bool bias) {
   const auto conv = std::make_shared<ConvolutionLayer>(layer_of(request, groups, bias));
   Op op;

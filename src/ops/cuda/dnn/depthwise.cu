@@ -10,8 +10,9 @@
 namespace lockstep::cuda {
 namespace {
 
-/// A problem as kernels read it. `size` and `known_stride` are the convolution's if the compiler knows them
-/// and there is no dilation, so that it unrolls loops; both are 0 for all other convolutions.
+/// A problem in the form that kernels read. `size` and `known_stride`: kernel size and stride as compile-time
+/// constants, so that the compiler unrolls loops, for common convolutions without dilation; both are 0 for
+/// all others.
 template <int size, int known_stride>
 struct Depthwise {
   static constexpr int kernel_size = size;
@@ -28,19 +29,19 @@ struct Depthwise {
 
   LOCKSTEP_HD int kernel() const { return size > 0 ? size : any_kernel; }
   LOCKSTEP_HD int stride() const { return known_stride > 0 ? known_stride : any_stride; }
-  /// Row of the input that kernel row `i` reads for `row` of the output; it may be outside. Columns are
-  /// alike.
+  /// Input row that kernel row `i` reads for output row `row`; may be outside the image. Also used for
+  /// columns.
   LOCKSTEP_HD int input_at(unsigned row, int i) const {
     return static_cast<int>(row) * stride() - padding + i * dilation;
   }
-  /// Row of the output for which kernel row `i` reads `row` of the input; -1: none.
+  /// Output row for which kernel row `i` reads input row `row`; -1: none. Also used for columns.
   LOCKSTEP_HD int output_at(unsigned row, int i) const {
     const int from = static_cast<int>(row) + padding - i * dilation;
     if (from < 0) return -1;
     const unsigned apart = static_cast<unsigned>(stride()), at = static_cast<unsigned>(from) / apart;
     return at * apart == static_cast<unsigned>(from) ? static_cast<int>(at) : -1;
   }
-  /// The output in strips of `length` adjacent columns, of which the last one of a row may be shorter.
+  /// The output divided into strips of `length` adjacent columns; the last strip of a row may be shorter.
   PackedImages strips(int length) const {
     const auto columns = static_cast<unsigned>(length);
     return {output.height, (output.width + columns - 1) / columns, output.packs};
@@ -60,19 +61,19 @@ LOCKSTEP_HD void add_products(Pack<float>& sum, const Pack<float>& a, const Pack
   for (int k = 0; k < channel_unit; ++k) sum.values[k] = std::fma(a.values[k], b.values[k], sum.values[k]);
 }
 
-/// The pack `at.pack` of a pixel in a row of the image; zeros beside the row.
+/// Pack `at.pack` of the pixel at `row` and `column`; zeros if `column` is outside the image.
 template <class T>
 LOCKSTEP_HD Pack<T> pack_or_zeros(const PackedImages& images, const Pack<T>* packs, const PackPlace& at,
                                   int row, int column) {
   return is_inside(column, images.width) ? packs[images.index(at, row, column)] : Pack<T>{};
 }
 
-/// Writes weights as [kernel row][kernel column][channel], so that a pack of them is read at once, or in the
-/// opposite order of rows and columns.
+/// Rearranges weights to [kernel row][kernel column][channel], so that a pack is read at once. `opposite`:
+/// reverses the order of rows and columns.
 template <class T>
 struct ArrangeWeights {
   unsigned channels;
-  unsigned taps;  ///< of a channel
+  unsigned taps;  ///< per channel
   bool opposite;
   const T* weight;
   float* arranged;
@@ -84,17 +85,17 @@ struct ArrangeWeights {
   }
 };
 
-/// Computes a pack of each output of a strip: bias + sum of products, in the order of the kernel's rows and
-/// columns.
+/// Computes a pack of each output pixel of a strip: bias + sum of products, in the order of the kernel's rows
+/// and columns.
 template <class T, class Conv>
 struct DepthwiseForward {
   static constexpr int size = Conv::kernel_size;
   static constexpr bool is_small = size == 3 || sizeof(T) == 2;
-  static constexpr int length = size == 0 ? 1 : Conv::step == 1 && is_small ? 4 : 2;  ///< of a strip
+  static constexpr int length = size == 0 ? 1 : Conv::step == 1 && is_small ? 4 : 2;  ///< length of a strip
 
   Conv conv;
   const Pack<T>* input;
-  const Pack<float>* weights;  ///< arranged
+  const Pack<float>* weights;  ///< from ArrangeWeights
   const Pack<T>* bias;         ///< null: none
   bool relu;
   Pack<T>* output;
@@ -139,18 +140,19 @@ struct DepthwiseForward {
  private:
   LOCKSTEP_HD void store(Pack<float> sum, std::size_t index) const {
     if (relu) {
-      for (float& value : sum.values) value = value < 0.0F ? 0.0F : value;  // a NaN stays
+      for (float& value : sum.values) value = value < 0.0F ? 0.0F : value;  // keeps NaN
     }
     output[index] = from_floats<T>(sum);
   }
 };
 
-/// Computes a pack of the input's gradient: the sum over the outputs that read it, in the same order.
+/// Computes a pack of the input's gradient: the sum over the output pixels that read the input pixel, in the
+/// order of the kernel's rows and columns.
 template <class T, class Conv>
 struct DepthwiseBackwardData {
   Conv conv;
   const Pack<T>* grad_output;
-  const Pack<float>* weights;  ///< arranged
+  const Pack<float>* weights;  ///< from ArrangeWeights
   Pack<T>* grad_input;
 
   LOCKSTEP_HD void operator()(std::size_t index) const {
@@ -171,7 +173,8 @@ struct DepthwiseBackwardData {
   }
 };
 
-/// The convolution that computes the gradient of the input of one with stride 1, by opposite weights.
+/// Problem of the convolution with opposite weights that computes the input gradient of `problem`, whose
+/// stride is 1.
 ConvProblem opposite_of(ConvProblem problem) {
   std::swap(problem.in_height, problem.out_height);
   std::swap(problem.in_width, problem.out_width);
@@ -179,7 +182,8 @@ ConvProblem opposite_of(ConvProblem problem) {
   return problem;
 }
 
-// The gradient of the weights is summed over chunks of the output's strips, then over the chunks.
+// The gradient of the weights is summed within chunks of this many strips of the output, then over the
+// chunks.
 constexpr unsigned weight_chunk = 2048;
 
 std::size_t weight_count(const ConvProblem& problem) {
@@ -187,12 +191,13 @@ std::size_t weight_count(const ConvProblem& problem) {
          static_cast<std::size_t>(problem.kernel);
 }
 
-/// Sums over a chunk for a pack of channels and `columns` adjacent columns of a kernel row.
+/// Sums the weight gradient over a chunk, for a pack of channels and `columns` adjacent columns of a kernel
+/// row.
 template <class T, class Conv>
 struct WeightSums {
-  static constexpr int columns = Conv::kernel_size == 3 ? 3 : 1;       // more take too much shared memory
-  static constexpr bool has_room = Conv::step == 1 && sizeof(T) == 2;  ///< for longer strips, in registers
-  static constexpr int length = Conv::kernel_size == 0 ? 1 : has_room ? 4 : 2;  ///< of a strip
+  static constexpr int columns = Conv::kernel_size == 3 ? 3 : 1;       // more need too much shared memory
+  static constexpr bool has_room = Conv::step == 1 && sizeof(T) == 2;  ///< registers allow longer strips
+  static constexpr int length = Conv::kernel_size == 0 ? 1 : has_room ? 4 : 2;  ///< length of a strip
   static constexpr int reach = (length - 1) * Conv::step + columns;
   static constexpr unsigned ahead = 1;
 
@@ -208,9 +213,9 @@ struct WeightSums {
   struct Place {
     unsigned chunk;
     unsigned pack;
-    unsigned row;     ///< of the kernel
-    unsigned column;  ///< the first one
-    unsigned count;   ///< strips; 0 beyond the last pack
+    unsigned row;     ///< kernel row
+    unsigned column;  ///< first kernel column
+    unsigned count;   ///< number of strips; 0 beyond the last pack
   };
   struct Strip {
     Pack<T> grads[length];
@@ -219,10 +224,10 @@ struct WeightSums {
 
   Conv conv;
   PackedImages strips;
-  unsigned strips_in_all;  ///< of a channel, all samples
+  unsigned strips_in_all;  ///< per channel, over all samples
   unsigned all_lanes;
-  unsigned groups;    ///< of packs, a lane each
-  unsigned tap_sets;  ///< sets of `columns` taps of a kernel
+  unsigned groups;    ///< of packs, one pack per lane
+  unsigned tap_sets;  ///< number of sets of `columns` taps in a kernel
   const Pack<T>* input;
   const Pack<T>* grad_output;
   float* sums;  ///< [chunk][channel][tap]
@@ -277,7 +282,7 @@ struct WeightSums {
   }
 };
 
-/// Adds the sums of the chunks in their order.
+/// Adds up the sums of the chunks in chunk order.
 template <class T>
 struct AddWeightSums {
   std::size_t weights;
@@ -292,7 +297,8 @@ struct AddWeightSums {
   }
 };
 
-/// Calls run with the problem, in a form for its kernel, and a value of the stored type.
+/// Calls run(conv, value) with the Depthwise of the problem's kernel size and stride, and a value of the
+/// stored type.
 template <class Run>
 void with_kernel(const ConvProblem& problem, const Run& run) {
   const auto is = [&](int size, int stride) {
@@ -413,7 +419,7 @@ void run_depthwise(StreamHandle stream, const ConvTask& task, std::span<void* co
   }
 }
 
-/// Number of floats.
+/// Size of the workspace in floats.
 std::size_t workspace_of(const ConvTask& task) {
   const ConvProblem& problem = task.problem;
   if (task.direction != ConvDirection::backward_weights) return weight_count(problem);

@@ -4,11 +4,11 @@
 
 namespace lockstep::cuda {
 
-/// Whether each channel is convolved with one kernel of its own.
+/// Whether each channel is convolved with a separate kernel.
 bool is_depthwise(const ConvProblem& problem);
 
-/// Plans our own kernels for a problem that is depthwise, as Dnn::plan does; those of cuDNN are much slower.
-/// Products and sums are floats with every type, so tf32 is as exact as fp32.
+/// Plans lockstep's own kernels for a depthwise problem, with the contract of Dnn::plan; cuDNN's kernels are
+/// much slower. Products and sums are floats with every type, so tf32 is as exact as fp32.
 DnnOperation plan_depthwise(const ConvTask& task);
 
 }  // namespace lockstep::cuda

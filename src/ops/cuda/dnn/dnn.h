@@ -29,8 +29,8 @@ struct ConvProblem {
   int in_height = 0;
   int in_width = 0;
   int out_channels = 0;
-  /// Output size in the graph. Cropping may make it smaller than the usual formula gives, so that the padding
-  /// after the last row and column may be negative.
+  /// Output size in the graph. Cropping may make it smaller than the usual formula yields; the padding after
+  /// the last row and column may then be negative.
   int out_height = 0;
   int out_width = 0;
   int kernel = 1;
@@ -54,33 +54,33 @@ struct ConvTask {
   bool relu = false;  ///< max(0, .)
 };
 
-/// A compiled convolution. Streams can use it at the same time, with a workspace each. Gives the same bits in
-/// every run on one type of GPU.
+/// A compiled convolution. Several streams can use it at the same time, each with a separate workspace.
+/// Yields the same bits in every run on GPUs of the same type.
 struct DnnOperation {
   std::string description;  ///< the library's name of the engine
   std::string notes = {};   ///< the library's remarks on how the engine computes; empty: none
   std::size_t workspace_bytes = 0;
-  /// Enqueues the operation. `tensors`: device addresses, aligned to 16 bytes, in the order that Dnn
-  /// documents. `workspace`: workspace_bytes, aligned to 256.
+  /// Enqueues the operation. `tensors`: device addresses, aligned to 16 bytes, in the order documented at
+  /// Dnn::plan. `workspace`: workspace_bytes of device memory, aligned to 256 bytes.
   std::function<void(StreamHandle stream, std::span<void* const> tensors, void* workspace)> run = {};
 };
 
-/// Converts an address for DnnOperation::run, which takes pointers to non-const memory only.
+/// Converts an address for DnnOperation::run, which accepts only pointers to non-const memory.
 inline void* writable(const void* data) { return const_cast<void*>(data); }
 
-/// Convolutions of a library: cuDNN, or plain loops on the host in tests.
+/// A library of convolutions: cuDNN, or plain loops on the host in tests.
 class Dnn {
  public:
   virtual ~Dnn() = default;
   /// Compiles a convolution. Throws Error(resource) naming the problem if the library has no deterministic
-  /// engine. Tensors, of which the last one is written:
+  /// engine. Tensors (the last one is written):
   ///   forward           input, weight, [bias,] output; bias: [out channel], of the activations' type
   ///   backward_data     grad_output, weight, grad_input
   ///   backward_weights  input, grad_output, grad_weight, of the activations' type
   virtual DnnOperation plan(const ConvTask& task) = 0;
   /// Engines chosen so far, as the text of a PlanFile. Empty: none.
   virtual std::string engines() const { return {}; }
-  /// Uses the engines of another rank, the text of its engines(), for the problems in it.
+  /// Uses engines that another rank chose (the text of its engines()) for the problems listed there.
   virtual void use_engines(const std::string& /*engines*/) {}
 };
 

@@ -5,14 +5,16 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Maximum number of weights for which another pass over them and their gradients takes less time than moving
-/// the activations: two launches, or 4 MB read and written twice (computed, not measured).
+/// Maximum number of weights for which another pass over the weights and their gradients takes less time than
+/// moving the activations, which costs two launches: the time to read and write 4 MB twice (computed, not
+/// measured).
 constexpr std::size_t cheap_weights = std::size_t{1} << 20;
 
 const GraphNode& node_at(const Graph& graph, int id) { return graph.nodes[static_cast<std::size_t>(id)]; }
 
-/// Whether a linear layer should read an image as stored: always with a single pixel; else if reordering its
-/// weights is cheap (bf16 rewrites them anyway) and padding channels add at most a quarter to them.
+/// Whether a linear layer should read an image as stored: always if the image is a single pixel; else if
+/// reordering the layer's weights is cheap (bf16 rewrites them anyway) and padding channels add at most a
+/// quarter to the weights.
 bool reads_images_well(const Shape& image, const GraphNode& linear, Type type) {
   if (image.height * image.width == 1) return true;
   if (4 * padded_channels(image.channels) > 5 * image.channels) return false;

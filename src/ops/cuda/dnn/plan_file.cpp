@@ -29,7 +29,7 @@ std::string read_plans(const std::filesystem::path& path) {
   return text;
 }
 
-/// Member `name` of an object. Refuses other types than `type`.
+/// Member `name` of an object. Refuses types other than `type`.
 const json& member(const json& object, const char* name, json::value_t type,
                    const std::filesystem::path& path) {
   const auto found = object.find(name);

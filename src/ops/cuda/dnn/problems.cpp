@@ -15,7 +15,7 @@ int padded_groups(const Conv2d& options, int in_channels) {
   return depthwise ? padded_channels(in_channels) : 1;
 }
 
-/// Chooses the padding after the last row. Where rounding down leaves a choice, prefers symmetric padding,
+/// Chooses the padding after the last row. If rounding down allows several values, prefers symmetric padding,
 /// for which libraries are tuned.
 ConvExtent extent(const ConvProblem& problem, int in, int out) {
   const int read = (out - 1) * problem.stride + problem.dilation * (problem.kernel - 1) + 1 - problem.padding;
@@ -27,7 +27,7 @@ ConvExtent extent(const ConvProblem& problem, int in, int out) {
   return {read, 0};
 }
 
-/// "eng41" of "eng41_k2=4".
+/// Name of an engine without its settings: "eng41" for "eng41_k2=4".
 std::string_view number_of(std::string_view engine) { return engine.substr(0, engine.find('_')); }
 
 }  // namespace
@@ -58,12 +58,13 @@ std::string describe(const ConvTask& task) {
 
 bool is_wrong(const ConvProblem& problem, ConvDirection direction, std::string_view engine, bool fft) {
   if (direction == ConvDirection::forward) return false;
-  // Backward, these take the padding before the first row (or column) for the one after the last.
+  // In backward passes, these engines mistake the padding before the first row (or column) for the padding
+  // after the last.
   const bool symmetric = rows_of(problem).padding_after == problem.padding &&
                          columns_of(problem).padding_after == problem.padding;
   const std::string_view number = number_of(engine);
   if (!symmetric && (fft || number == "eng1")) return true;
-  // It rounds products or sums of depthwise convolutions: errors of 7e-4.
+  // eng17 rounds products or sums of depthwise convolutions, which causes errors of 7e-4.
   return direction == ConvDirection::backward_weights && problem.type != Type::bf16 && problem.groups > 1 &&
          number == "eng17";
 }
@@ -77,7 +78,7 @@ std::string_view reason_to_avoid(const ConvProblem& problem, std::string_view en
   const std::size_t images = (pixels(problem.in_height, problem.in_width, problem.in_channels) +
                               pixels(problem.out_height, problem.out_width, problem.out_channels)) *
                              bytes_of(problem.type);
-  // Without tensor cores the layout matters less.
+  // Without tensor cores (fp32), the layout matters less.
   const bool converts =
       problem.type != Type::fp32 && workspace_bytes >= images && workspace_bytes <= images + images / 100;
   return converts ? "converts the images to another layout in its workspace" : "";

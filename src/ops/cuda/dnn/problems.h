@@ -9,17 +9,17 @@
 
 namespace lockstep::cuda {
 
-// Problems for the library of convolutions, with padded channels.
+// Convolution problems in the form that the library reads, with padded channels.
 
-/// Problem of a Conv2d, or of a Linear as a 1 x 1 convolution of 1 x 1 images with all stored channels of its
-/// input. `input`: shape of the node's input as stored (cropped, not padded). The output is the one before
-/// the epilogue, without pixels that pooling drops. Depthwise convolutions have as many groups as padded
-/// channels. Other groups that padding would split are merged into one, with zeros between them in the padded
-/// weights (kernels/parameters/conv_weights.h).
+/// Problem of a Conv2d, or of a Linear, which becomes a 1 x 1 convolution of 1 x 1 images whose channels are
+/// all stored values of its input. `input`: shape of the node's input as stored (cropped, not padded). The
+/// problem's output is the output before the epilogue, without pixels that pooling drops. Depthwise
+/// convolutions have as many groups as padded channels. Other groups that padding would split are merged into
+/// one, with zeros between them in the padded weights (kernels/parameters/conv_weights.h).
 ConvProblem conv_problem(const GraphNode& node, Shape input, int samples, Type type);
 
-/// One direction of a convolution for libraries, which accept no negative padding: the leading rows (or
-/// columns) of the input, and the padding after them.
+/// Rows (or columns) of a convolution as libraries accept them, without negative padding: the number of
+/// leading rows of the input that are read, and the padding after these rows.
 struct ConvExtent {
   int size = 0;
   int padding_after = 0;
@@ -32,16 +32,17 @@ ConvExtent columns_of(const ConvProblem& problem);
 /// rows, columns, channels).
 std::string describe(const ConvProblem& problem);
 
-/// Unique description of an operation of Dnn: "convolution forward + bias: " and the above.
+/// Unique description of a task, for example "convolution forward + bias: " followed by the problem's
+/// description.
 std::string describe(const ConvTask& task);
 
-/// Whether an engine of cuDNN gives wrong results for a problem, by its name ("eng41_k2=4") and whether it
-/// computes by FFT. Source: all engines of cuDNN 9.19 on an H200 beside the definition of a convolution
-/// (tests/ops/cuda_native/engines_test.cpp).
+/// Whether a cuDNN engine yields wrong results for a problem. `engine`: its name ("eng41_k2=4"); `fft`:
+/// whether it computes by FFT. Source: all engines of cuDNN 9.19 on an H200, compared with the definition of
+/// a convolution (tests/ops/cuda_native/engines_test.cpp).
 bool is_wrong(const ConvProblem& problem, ConvDirection direction, std::string_view engine, bool fft);
 
-/// Reason why an engine of cuDNN is probably slow for a problem, by its name ("eng41_k2=4") and workspace;
-/// empty: none.
+/// Reason why a cuDNN engine is probably slow for a problem, judged by its name ("eng41_k2=4") and workspace;
+/// empty if there is none.
 std::string_view reason_to_avoid(const ConvProblem& problem, std::string_view engine,
                                  std::size_t workspace_bytes);
 

@@ -9,13 +9,13 @@
 /// Kernels of batch norm in evaluation. All addresses are device addresses.
 namespace lockstep::cuda {
 
-/// Activation after a batch norm: min(max(x, low), limit). NaN passes.
+/// Activation after a batch norm: min(max(x, low), limit). NaN stays NaN.
 struct NormClamp {
   float low = -std::numeric_limits<float>::infinity();
   float limit = std::numeric_limits<float>::infinity();
 
   LOCKSTEP_HD float operator()(float x) const { return x <= low ? low : x > limit ? limit : x; }
-  /// Whether the gradient passes, for a value before or after the activation.
+  /// Whether the gradient passes at `x`, a value before or after the activation.
   LOCKSTEP_HD bool passes(float x) const { return !(x <= low || x >= limit); }
   bool clamps() const { return low == 0.0F; }
 };

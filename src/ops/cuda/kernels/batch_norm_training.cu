@@ -10,17 +10,18 @@
 namespace lockstep::cuda {
 namespace {
 
-// A chunk is a range of pixels. Few chunks cost little to merge, which each row of threads does for its
-// channels; many keep the whole GPU busy. The numbers are computed, not measured.
+// A chunk is a range of pixels. Few chunks are cheap to merge (each row of threads merges the chunks of its
+// channels); many chunks keep the whole GPU busy. The constants are computed, not measured.
 constexpr std::size_t min_chunk = 128;
 constexpr std::size_t max_chunks = 128;
 constexpr std::size_t wanted_rows = 512;
 static_assert(max_lanes * channel_unit <= max_row_lanes);
 
-/// Division of a tensor: a row of threads processes a chunk of pixels and a group of adjacent packs.
+/// Division of a tensor into tiles: a row of threads processes a chunk of pixels and a group of adjacent
+/// packs.
 struct Tiles {
-  Index pixels, packs;  ///< of the tensor, of a pixel
-  Index lanes;          ///< packs of a group, some of which may be beyond the last pack
+  Index pixels, packs;  ///< pixels of the tensor, packs of a pixel
+  Index lanes;          ///< packs of a group; the last group may extend beyond the last pack
   Index groups;         ///< of a pixel
   Index chunk;          ///< pixels of a chunk
   Index chunks;
@@ -34,7 +35,7 @@ struct Tiles {
   struct Place {
     Index chunk;
     Index pack;   ///< of a pixel
-    Index first;  ///< in the tensor
+    Index first;  ///< index of the first pack in the tensor
     Index count;  ///< number of pixels; 0 beyond the last pack
   };
   LOCKSTEP_HD Place place(std::size_t row, unsigned lane) const {
@@ -72,7 +73,7 @@ Tiles tiles_of(const NormTraining& norm) {
           .chunks = static_cast<Index>((norm.pixels + chunk - 1) / chunk)};
 }
 
-/// Results of a chunk for one channel: mean and sum of squared distances from it, or two sums.
+/// Results of a chunk for one channel: mean and sum of squared distances from the mean, or two sums.
 struct alignas(2 * sizeof(float)) ChunkPair {
   float first, second;
 };
@@ -81,7 +82,7 @@ struct alignas(2 * sizeof(float)) ChunkPair {
 struct Statistics {
   float* mean;
   float* inverse_deviation;
-  float* variance;  ///< divided by the number of values
+  float* variance;  ///< biased: divided by the number of values
 };
 
 Statistics statistics_of(const NormTraining& norm) {
@@ -97,8 +98,8 @@ struct Normalization {
   }
 };
 
-/// Number, mean and sum of squared distances from the mean of values, for several channels. Merged by the
-/// formula of Chan, Golub and LeVeque (1983); for one more value, it is Welford's.
+/// Number of values, their mean, and the sum of their squared distances from the mean, for several channels.
+/// Merged by the formula of Chan, Golub and LeVeque (1983), which is Welford's if a single value is added.
 template <int channels>
 struct Moments {
   float count = 0.0F;
@@ -146,7 +147,7 @@ struct MeasureChunks {
   }
 };
 
-/// Reads the chunks of the channels that a row processes next.
+/// Reads the chunk results of the channels that a row of threads processes afterwards.
 struct ChunksOfChannels {
   static constexpr unsigned ahead = 4;
   Tiles tiles;
@@ -237,13 +238,13 @@ struct NormalizeChunk {
   }
 };
 
-/// Gradient before the activation.
+/// Computes the gradient before the activation.
 template <class T>
 struct GradientSource {
   const Pack<T>* input;
   const Pack<T>* grad;
   const Pack<T>* more;    ///< added to `grad`; may be null
-  const Pack<T>* output;  ///< after the activation; null: computed from the input
+  const Pack<T>* output;  ///< the activation's output; null: the activation's input is recomputed
   bool clamps;            ///< whether there is an activation
   NormClamp clamp;
 
@@ -256,7 +257,8 @@ struct GradientSource {
     if (output != nullptr) loaded.output = output[i];
     return loaded;
   }
-  /// Rounds the sum of both gradients to the type, so that it does not depend on whether the sum is stored.
+  /// Rounds the sum of both gradients to the type, so that the result does not depend on whether the sum is
+  /// stored.
   LOCKSTEP_HD Pack<T> operator()(const Loaded& loaded, const Normalization& normalization) const {
     Pack<T> result = loaded.grad;
     for (int c = 0; c < channel_unit; ++c) {
@@ -287,7 +289,7 @@ struct ChunkSums {
   }
 };
 
-/// Computes the sums of each chunk, and stores the gradient before the activation, the residual's gradient.
+/// Computes the sums of each chunk, and stores the gradient before the activation as the residual's gradient.
 template <class T>
 struct SumGradients {
   using Sum = ChunkSums;
@@ -341,7 +343,7 @@ struct SumGradients {
   }
 };
 
-/// Adds the chunks of each channel. The first row of each group stores the parameters' gradients.
+/// Adds up the chunks of each channel. The first row of each group stores the parameters' gradients.
 struct MergeGradients : ChunksOfChannels {
   using Sum = SumPair<double>;
   /// The input's gradient is (grad + shift + (x - mean) * slope) * scale.

@@ -6,8 +6,8 @@
 #include "ops/cuda/dnn/dnn.h"
 #include "ops/cuda/kernels/batch_norm.h"
 
-/// Batch norm in training: two kernels forward and two backward. All addresses are device addresses, of
-/// activations [pixel][padded channel] of the type. The order of all sums depends on the sizes only.
+/// Batch norm in training: two kernels forward and two backward. All addresses are device addresses.
+/// Activations are [pixel][padded channel] of the type. The order of all sums depends on the sizes only.
 namespace lockstep::cuda {
 
 /// A batch norm of one micro-batch.
@@ -20,7 +20,7 @@ struct NormTraining {
   NormClamp clamp;
   const void* input = nullptr;
   const float* weight = nullptr;  ///< [channel], then zeros for padding channels
-  const float* bias = nullptr;    ///< likewise
+  const float* bias = nullptr;    ///< same form as weight
   float* statistics = nullptr;    ///< statistics_bytes(); written forward, read backward
   std::byte* scratch = nullptr;   ///< scratch_bytes()
 
@@ -36,13 +36,14 @@ struct NormForward : NormTraining {
 void batch_norm_forward(StreamHandle stream, const NormForward& norm);
 
 struct NormBackward : NormTraining {
-  /// The output if there was a residual; else null: its sign is computed from the input.
+  /// The output if there are a residual and an activation; else null: values before the activation are
+  /// recomputed from the input.
   const void* output = nullptr;
   const void* grad_output = nullptr;
   const void* more_grad_output = nullptr;  ///< added to grad_output; may be null
   void* grad_input = nullptr;              ///< may be null
   void* grad_residual = nullptr;           ///< may be null
-  float* grad_weight = nullptr;            ///< [channel], like those below
+  float* grad_weight = nullptr;            ///< [channel], like the gradients below
   float* grad_bias = nullptr;
   // Contributions to running statistics: samples * mean, and samples * unbiased variance, which has the
   // factor n / (n - 1) for n values of a channel (1 for n = 1).

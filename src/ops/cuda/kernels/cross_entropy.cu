@@ -19,7 +19,7 @@ struct Target {
   std::int32_t other;
   float own_share;
   float other_share;
-  float every;  ///< share of each class, by smoothing
+  float every;  ///< share of each class, from label smoothing
 
   LOCKSTEP_HD float of_class(int c) const {
     return (c == label ? own_share : 0.0F) + (c == other ? other_share : 0.0F) + every;
@@ -28,16 +28,16 @@ struct Target {
 
 /// Softmax of a sample.
 struct Softmax {
-  float largest;      ///< logit
-  float sum;          ///< of exp(logit - largest)
+  float largest;      ///< largest logit
+  float sum;          ///< sum of exp(logit - largest)
   std::int32_t best;  ///< first class with the largest logit
 };
 
 /// Sums over the classes.
 struct ClassSums {
-  float exponentials = 0.0F;  ///< exp(logit - largest)
-  double distances = 0.0;     ///< largest - logit
-  int above = 0;              ///< logits above the label's, or equal with a lower class
+  float exponentials = 0.0F;  ///< of exp(logit - largest)
+  double distances = 0.0;     ///< of largest - logit
+  int above = 0;              ///< number of logits larger than the label's, or equal and of a lower class
 
   LOCKSTEP_HD ClassSums& operator+=(const ClassSums& other) {
     exponentials += other.exponentials;
@@ -47,7 +47,7 @@ struct ClassSums {
   }
 };
 
-/// A task whose logits and gradients are T.
+/// A task whose logits and gradients are stored as T.
 template <class T>
 struct Loss {
   explicit Loss(const CrossEntropyTask& given)
@@ -80,7 +80,7 @@ struct Loss {
             z > own || (z == own && c < label) ? 1 : 0};
   }
 
-  /// Softmax minus the target; zero in padding and for missing samples.
+  /// Writes softmax minus target; zero in padding and for missing samples.
   LOCKSTEP_HD void write_gradient(std::size_t sample, int c, const Softmax& softmax,
                                   const Target& target) const {
     float grad = 0.0F;
@@ -123,7 +123,7 @@ struct Loss {
   LOCKSTEP_HD void finish(const LeafResult& totals) const { *task.result = totals; }
 };
 
-/// Computes whole samples in single threads, for few classes. Sums over classes in the order of the CPU, with
+/// For few classes: computes each sample in a single thread. Sums over the classes in the CPU's order, with
 /// the same bits. One row, whose terms are the samples.
 template <class T>
 struct WholeSamples {
@@ -155,7 +155,7 @@ struct WholeSamples {
 
 // Kernels for many classes: a row of threads per sample.
 
-/// Largest logit so far; of equal logits, that of the lowest class.
+/// Largest logit so far; among equal logits, the logit of the lowest class.
 struct Largest {
   float value = -std::numeric_limits<float>::infinity();
   std::int32_t place = std::numeric_limits<std::int32_t>::max();

@@ -24,7 +24,7 @@ class Divisor {
 
  private:
   static constexpr std::uint64_t one = std::uint64_t{1} << 63U;
-  std::uint64_t inverse_ = one;  ///< divisor 1
+  std::uint64_t inverse_ = one;  ///< initially for divisor 1
 };
 
 }  // namespace lockstep::cuda

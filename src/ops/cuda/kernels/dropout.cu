@@ -41,8 +41,8 @@ struct Forward {
     output[index] = select(input[index], mask, rule.scale);
   }
 
-  /// Draws the mask of channels from `first` on; bit k: whether channel first + k is kept. Four adjacent
-  /// elements share a block of random numbers.
+  /// Draws the mask of the channels that start at `first`; bit k: whether channel first + k is kept. Four
+  /// adjacent elements share a block of random numbers.
   LOCKSTEP_HD unsigned draw(std::uint64_t id, unsigned first, unsigned pixel) const {
     const RandomKey key = *random;
     std::array<std::uint32_t, 4> numbers{};

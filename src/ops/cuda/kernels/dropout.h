@@ -18,9 +18,9 @@ struct DropoutTask {
   int pixels;    ///< of an image
 };
 
-/// Size of `masks`: one bit per element.
+/// Size of `masks` in bytes: one bit per element.
 std::size_t dropout_mask_bytes(const DropoutTask& task);
-/// Drops the same elements as the CPU. Writes `masks`. `ids`: of the samples.
+/// Drops the same elements as the CPU. Writes `masks`. `ids`: IDs of the samples.
 void dropout_forward(StreamHandle stream, const DropoutTask& task, const RandomKey* random,
                      const std::uint64_t* ids, const void* input, void* output, std::uint8_t* masks);
 void dropout_backward(StreamHandle stream, const DropoutTask& task, const std::uint8_t* masks,

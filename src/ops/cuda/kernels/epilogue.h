@@ -7,8 +7,8 @@
 
 namespace lockstep::cuda {
 
-/// values = relu?(values [+ bias]), in place: epilogue of an operation whose library does not
-/// support it.
+/// Epilogue of an operation, for libraries that do not support it: values = [relu](values [+ bias]), in
+/// place.
 struct LateEpilogue {
   Type type = Type::fp32;
   void* values = nullptr;      ///< [pixels][channels] of the type

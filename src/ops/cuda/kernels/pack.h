@@ -6,8 +6,8 @@
 #include "core/host_device.h"
 #include "ops/cuda/dnn/dnn.h"
 
-/// Common part of kernels over [sample][row][column][channel]. A thread processes a pack of channel_unit
-/// adjacent channels of a pixel; adjacent threads process adjacent packs.
+/// Common parts of kernels for tensors [sample][row][column][channel]. A thread processes a pack of
+/// channel_unit adjacent channels of a pixel; adjacent threads process adjacent packs.
 namespace lockstep::cuda {
 
 /// Adjacent channels of a pixel, loaded and stored together.
@@ -28,13 +28,12 @@ LOCKSTEP_HD Pack<T>* packs_at(void* data) {
   return static_cast<Pack<T>*>(data);
 }
 
-/// Packs in `pixels` pixels.
+/// Number of packs in `pixels` pixels.
 constexpr std::size_t packs_of(std::size_t pixels, int channels) {
   return pixels * static_cast<std::size_t>(padded_channels(channels) / channel_unit);
 }
 
-/// Takes the pack by value: from a reference, nvcc loads single elements instead of 16 bytes, as its assembly
-/// shows.
+/// The pack is passed by value: for a reference, nvcc generates loads of single elements instead of 16 bytes.
 template <class T>
 LOCKSTEP_HD Pack<float> to_floats(Pack<T> pack) {
   Pack<float> floats;
@@ -51,7 +50,7 @@ LOCKSTEP_HD Pack<T> from_floats(const Pack<float>& floats) {
 
 /// Position of a pack. 32 bits suffice: 2^32 packs are 64 GB of one activation.
 struct PackPlace {
-  unsigned pack;  ///< of its pixel
+  unsigned pack;  ///< index within the pixel
   unsigned column;
   unsigned row;
   unsigned sample;
@@ -88,7 +87,7 @@ inline PackedImages packed_images(int height, int width, int channels) {
 
 /// Maximum number of adjacent packs that a row of threads reads together.
 constexpr std::size_t max_lanes = 4;
-/// Number of them for pixels of `packs` packs.
+/// Number of packs read together, for pixels of `packs` packs.
 constexpr std::size_t lanes_for(std::size_t packs) {
   return packs >= max_lanes ? max_lanes : packs >= 2 ? 2 : 1;
 }

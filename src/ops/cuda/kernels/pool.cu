@@ -9,7 +9,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// A task in the form that kernels take.
+/// A task in the form that kernels use.
 struct Pool {
   explicit Pool(const PoolTask& task)
       : windows(task.windows),
@@ -29,7 +29,7 @@ LOCKSTEP_HD float share_of(const PoolRange& rows, const PoolRange& columns) {
   return 1.0F / static_cast<float>(rows.count * columns.count);
 }
 
-/// Finds the largest value of an output's window, and its number in the window.
+/// Finds the largest value in an output's window, and the number of its pixel in the window.
 template <class T, class Place>
 struct MaxForward {
   Pool pool;
@@ -62,7 +62,8 @@ struct MaxForward {
   }
 };
 
-/// Adds, for an input, the gradients of the windows whose largest value it is.
+/// Computes the gradient of an input value: the sum of the gradients of the windows in which it is the
+/// largest value.
 template <class T, class Place>
 struct MaxBackward {
   Pool pool;
@@ -102,7 +103,7 @@ struct AvgForward {
     const PackPlace at = pool.output.place(index);
     const PoolRange rows = pool.windows.rows.window(static_cast<int>(at.row));
     const PoolRange columns = pool.windows.columns.window(static_cast<int>(at.column));
-    int height = rows.end - rows.begin, width = columns.end - columns.begin;  // of a band
+    int height = rows.end - rows.begin, width = columns.end - columns.begin;  // size of a band
     if (height * width > pixels_in_one_sum) {
       width = width < pixels_in_one_sum ? width : pixels_in_one_sum;
       height = pixels_in_one_sum / width;

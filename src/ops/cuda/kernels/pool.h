@@ -9,7 +9,7 @@
 namespace lockstep::cuda {
 
 /// Pooling of [sample][row][column][channel]. Sums and comparisons visit rows, then columns, ascending;
-/// gradients are added in the order of the outputs. In float, the bits are those of the CPU.
+/// gradients are added in the order of the outputs. In float, the bits are the same as on the CPU.
 struct PoolTask {
   Type type;
   int samples;
@@ -17,8 +17,8 @@ struct PoolTask {
   PoolWindows windows;
 };
 
-/// Size of `places`, the numbers of the largest pixel of each window: of equal pixels the first, of NaNs the
-/// last.
+/// Size in bytes of `places`, which hold the number of the largest pixel in each window: the first of equal
+/// pixels, or the last NaN.
 std::size_t max_pool_places_bytes(const PoolTask& task);
 /// Writes `places`, which may be null.
 void max_pool_forward(StreamHandle stream, const PoolTask& task, const void* input, void* output,

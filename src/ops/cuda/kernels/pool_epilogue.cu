@@ -8,7 +8,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Sizes after pooling; channels in packs.
+/// Sizes after pooling, with channels in packs.
 struct PoolSizes {
   Index packs, height, width, window;
   Index pooled() const { return packs * height * width; }
@@ -21,7 +21,8 @@ PoolSizes sizes_of(const PoolEpilogue& pool) {
           .window = static_cast<Index>(pool.window)};
 }
 
-/// Averages of sums: divisions by powers of two are exact products, others need a division.
+/// Computes an average from a sum. If the divisor is a power of two, a multiplication is exact; otherwise a
+/// division is needed.
 struct Product {
   float factor;
   LOCKSTEP_HD float operator()(float sum) const { return sum * factor; }
@@ -31,7 +32,8 @@ struct Quotient {
   LOCKSTEP_HD float operator()(float sum) const { return sum / divisor; }
 };
 
-/// Calls run with a value of the stored type and the cheaper average with the same bits.
+/// Calls run with a value of the stored type and with Product if that yields the same bits as Quotient, else
+/// Quotient.
 template <class Run>
 void with_average(const PoolEpilogue& pool, const Run& run) {
   const auto window = static_cast<unsigned>(pool.window);
@@ -57,7 +59,7 @@ struct AveragePool {
     const auto i = static_cast<Index>(index);
     const Index pixel = i / sizes.packs;
     const Index column = pixel % sizes.width * sizes.window;
-    const Index row = pixel / sizes.width * sizes.window;  // rows of all samples, one after the other
+    const Index row = pixel / sizes.width * sizes.window;  // numbered through all samples
     const Index stride = sizes.width * sizes.window;
     float sums[channel_unit] = {};
     for (Index k = 0; k < sizes.window * sizes.window; ++k) {

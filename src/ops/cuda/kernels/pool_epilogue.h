@@ -5,7 +5,7 @@
 
 namespace lockstep::cuda {
 
-/// Average of window x window pixels at the end of a convolution (GraphNode::Epilogue).
+/// Average pooling of window x window pixels at the end of a convolution (GraphNode::Epilogue).
 struct PoolEpilogue {
   int samples = 0;
   int channels = 0;  ///< padded
@@ -17,8 +17,9 @@ struct PoolEpilogue {
 
 void average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* input, void* output);
 
-/// Computes the gradient before pooling. `activated`: output of the ReLU before pooling, which is undone too;
-/// null: none. `chunks`: receives the chunk sums of the gradient (column_sum.h); may be null.
+/// Computes the gradient before pooling. `activated`: output of a ReLU before pooling, which is
+/// differentiated too; null: no ReLU. `chunks`: receives the chunk sums of the gradient (column_sum.h); may
+/// be null.
 void undo_average_pool(StreamHandle stream, const PoolEpilogue& pool, const void* activated,
                        const void* grad_output, void* grad_input, float* chunks);
 

@@ -6,9 +6,9 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Sizes of an image and of its vector.
+/// Sizes of an image and of the flattened vector.
 struct FlatSizes {
-  Index channels, plane, stride;  ///< stride: padded channels of a pixel
+  Index channels, plane, stride;  ///< plane: pixels; stride: padded channels of a pixel
   Index size, flat_stride;
 };
 

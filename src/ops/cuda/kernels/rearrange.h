@@ -7,7 +7,7 @@
 #include "ops/cuda/dnn/dnn.h"
 
 /// Kernels that move elements unchanged. All addresses are device addresses of tensors with padded channels.
-/// Padding is written too.
+/// Kernels write the padding, too.
 namespace lockstep::cuda {
 
 /// Converts an image to one pixel whose channels are [channel][row][column].
@@ -20,12 +20,12 @@ void undo_flatten(StreamHandle stream, Type type, int samples, const Shape& imag
 struct ConcatTask {
   Type type = Type::fp32;
   std::size_t pixels = 0;  ///< of all samples
-  int count = 0;           ///< of inputs
+  int count = 0;           ///< number of inputs
   std::array<int, max_inputs> channels{};
 };
 void concatenate(StreamHandle stream, const ConcatTask& task,
                  const std::array<const void*, max_inputs>& inputs, void* output);
-/// Splits a gradient. Null addresses: not needed.
+/// Splits a gradient into the gradients of the inputs. Skips inputs whose address is null.
 void undo_concatenate(StreamHandle stream, const ConcatTask& task, const void* grad_output,
                       const std::array<void*, max_inputs>& grad_inputs);
 

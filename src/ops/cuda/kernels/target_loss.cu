@@ -9,7 +9,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// A task whose logits and gradients are T.
+/// A task whose logits and gradients are stored as T.
 template <class T>
 struct Outputs {
   explicit Outputs(const TargetLossTask& given)

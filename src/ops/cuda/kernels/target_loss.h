@@ -7,8 +7,8 @@
 namespace lockstep::cuda {
 
 /// A loss of ops/target_losses.h on [sample][padded output]: mean over the outputs, summed over the samples.
-/// If samples are mixed, the target is fma(share, own, (1 - share) * that of the partner), the sample from
-/// the end of the micro-batch.
+/// If samples are mixed, the target is fma(share, own, (1 - share) * partner's), where the partner of sample
+/// i is sample (samples - 1 - i).
 struct TargetLossTask : LossTensors<void> {
   Type type;
   int outputs;

@@ -20,12 +20,12 @@ struct BlockSums {
   }
 };
 
-/// sum_of_squares of optim/block_norms.h. Term i is the sum of lane i % 16 of the row's block i / 16. The
-/// reduction adds zeros to sums 128 to 16 apart, which belong to different blocks, and the pairs of a block 8
-/// to 1 apart.
+/// Computes sum_of_squares of optim/block_norms.h. Term i sums lane i % 16 of the row's block i / 16. In the
+/// reduction, terms 128 to 16 apart belong to different blocks, so that only zeros are added; terms 8 to 1
+/// apart are the pairs of one block.
 struct MeasureBlocks {
   using Sum = BlockSums;
-  const BlockNorms::Block* blocks;  ///< the first one to measure and those after it
+  const BlockNorms::Block* blocks;  ///< from the first block to measure on
   std::size_t count;
   const float* values;
   double* sums;
@@ -56,7 +56,7 @@ struct MeasureBlocks {
   }
 };
 
-/// Sum of doubles in ascending order. Loads are grouped, so that they do not wait for one another.
+/// Sum of doubles in order of index. Loads are grouped, so that they do not wait for one another.
 LOCKSTEP_HD double sum_in_order(const double* values, std::size_t count) {
   constexpr std::size_t group = 16;
   double sum = 0.0;

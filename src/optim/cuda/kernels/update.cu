@@ -9,11 +9,11 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Number of elements of one thread. They belong to one segment, as arenas are laid out in units of 16.
+/// Number of elements of one thread. All are in one segment, as arenas are laid out in units of 16.
 constexpr std::size_t width = four_floats;
 using Elements = Floats<width>;
 
-/// Searches the segments of the element's unit; few units have more than one.
+/// Segment of an element. Searches only the segments of the element's unit; few units have more than one.
 LOCKSTEP_HD std::uint32_t segment_of(const UpdateMemory& memory, std::size_t element) {
   const std::uint32_t* const unit = memory.unit_segments + element / segment_unit;
   std::uint32_t first = unit[0], last = unit[1];
@@ -40,7 +40,8 @@ LOCKSTEP_HD Optimizer::Step step_of(const UpdateMemory& memory, const Segment& s
   return step;
 }
 
-/// Coefficients of each segment: from a table that it writes, or computed by each thread if that is cheap.
+/// Coefficients of each segment: read from a table that enqueue() fills or, if that is cheap, computed by
+/// each thread.
 template <class Rule>
 struct Coefficients {
   using Value = typename Rule::Coefficients;
@@ -66,8 +67,8 @@ struct Coefficients {
   }
 };
 
-/// Calls arithmetic(e, states of element e) for a thread's elements, of which `element` is the first, with
-/// the first `count` states. `count` is an int because nvcc warns about an unsigned k < 0.
+/// Calls arithmetic(e, states of element e) for each of a thread's elements, from `element` on, with the
+/// first `count` states. `count` is an int because nvcc warns about an unsigned k < 0.
 template <int count, class Arithmetic>
 LOCKSTEP_HD void with_states(const UpdateMemory& memory, std::size_t element, const Arithmetic& arithmetic) {
   constexpr int room = std::max(count, 1);

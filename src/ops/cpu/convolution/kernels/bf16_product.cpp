@@ -9,7 +9,7 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// multiply_tiles() of 1 or 2 tiles of rows and columns.
+/// Calls multiply_tiles() for `rows` x `columns` tiles, each 1 or 2.
 HWY_INLINE void multiply_some_tiles(int rows, int columns, const std::byte* left, const std::byte* right,
                                     int steps, float* const (&sums)[2][2], std::size_t stride, bool start) {
   if (rows == 2) {
@@ -21,7 +21,8 @@ HWY_INLINE void multiply_some_tiles(int rows, int columns, const std::byte* left
   }
 }
 
-/// Up to `count` floats rounded to bf16, in the lower halves of 32 bits; missing ones are zeros.
+/// Loads up to `count` floats and rounds them to bf16, in the lower halves of 32-bit lanes; other lanes are
+/// zeros.
 HWY_INLINE PairVector load_rounded(const float* from, int count) {
   if (count >= width) return round_to_upper(hn::LoadU(floats, from));
   return count <= 0 ? hn::Zero(pair_lanes) : round_to_upper(load_some(from, count));
@@ -55,7 +56,7 @@ void pack_columns(const float* weight, std::size_t stride, int rows, int product
   put_pairs(tile, left);
 }
 
-/// Packs a tile of factors of several taps, from (tap, source) number `first` on.
+/// Packs a tile of factors of several taps, beginning with (tap, source) number `first`.
 void pack_scattered(const PackFactors& task, int row, int first, int rows, int products, std::byte* left) {
   std::size_t places[step_products];
   for (int k = 0; k < products; ++k) {
@@ -90,10 +91,10 @@ void pack_factors(const PackFactors& task) {
   }
 }
 
-/// One element of every grid pixel.
+/// The same element of every grid pixel.
 struct SourceElement {
   const Bfloat16* data;
-  const std::int32_t* places;  ///< null: a missing element, zeros
+  const std::int32_t* places;  ///< null: the element is missing, read as zeros
 };
 
 SourceElement element_of(const GridSource& source, int number) {
@@ -102,7 +103,7 @@ SourceElement element_of(const GridSource& source, int number) {
           source.places + static_cast<std::size_t>(number / source.channels) * source.pixels};
 }
 
-/// Address of an element of a pixel; null: zeros.
+/// Address of an element of a pixel; null if the element is zeros.
 HWY_INLINE const std::uint16_t* images_of(const SourceElement& element, int pixel) {
   if (element.places == nullptr || element.places[pixel] < 0) return nullptr;
   return reinterpret_cast<const std::uint16_t*>(element.data + pixels(element.places[pixel]));
@@ -130,7 +131,7 @@ void pack_pixels(const GridSource& source, int first, int count, std::byte* righ
   }
 }
 
-/// Tiles of sums of a block of pixels.
+/// Tiles of sums for a block of pixels.
 struct SumTiles {
   HWY_ALIGN float data[2][2][tile_floats];
 };
@@ -148,7 +149,8 @@ void write_pixel(const PixelProduct& task, int row, int pixel, const float* tile
   for (int i = 0; i < count; ++i, tile += tile_size, to += pixels(task.target_plane)) store_row(tile, to);
 }
 
-/// Computes 1 or 2 tiles of rows, from tile `row` on, of 1 or 2 grid pixels. `right`: the packed pixels.
+/// Computes `rows` tiles of rows, from tile `row` on, for `columns` grid pixels; 1 or 2 of each. `right`: the
+/// packed pixels.
 void multiply_block(const PixelProduct& task, int row, int rows, int pixel, int columns,
                     const std::byte* right) {
   const int steps = whole_steps(task.source.taps * task.source.channels);
@@ -180,7 +182,7 @@ void multiply_pixels(const PixelProduct& task) {
   }
 }
 
-/// 16 elements of every grid pixel.
+/// The same 16 elements of every grid pixel.
 struct ElementTile {
   SourceElement elements[tile_size];
 };
@@ -191,7 +193,7 @@ ElementTile elements_of(const GridSource& source, int first) {
   return result;
 }
 
-/// Loads two grid pixels from `pixel` on, [element][2 x 16 images]; missing ones are zeros.
+/// Loads two grid pixels from `pixel` on to [element][2 x 16 images]; missing pixels and elements are zeros.
 HWY_INLINE void load_rows(const GridSource& source, const ElementTile& elements, int pixel,
                           std::uint16_t* to) {
   for (const SourceElement& element : elements.elements) {
@@ -204,7 +206,7 @@ HWY_INLINE void load_rows(const GridSource& source, const ElementTile& elements,
   }
 }
 
-/// Packs 16 elements of the pixels of `steps` steps from `first` on, as rows or columns.
+// Pack 16 elements of the pixels of `steps` steps from step `first` on.
 void pack_elements_as_rows(const GridSource& source, int element, int first, int steps, std::byte* left) {
   const ElementTile elements = elements_of(source, element);
   for (int step = first; step < first + steps; ++step, left += tile_bytes) {
@@ -222,8 +224,8 @@ void pack_elements_as_columns(const GridSource& source, int element, int first, 
   }
 }
 
-/// Adds the products of `steps` steps of packed rows and columns, from tiles `row` and `column` on, to the
-/// sums.
+/// Multiplies `steps` steps of packed rows and columns, and adds the products to the tiles of sums from
+/// (`row`, `column`) on.
 void add_block(const WeightProduct& task, int row, int row_count, int column, int column_count, int steps,
                bool start) {
   for (int j = 0; j < column_count; j += 2) {
@@ -247,7 +249,7 @@ void multiply_weights(const WeightProduct& task) {
   const int column_tiles = whole_tiles(task.source.taps * task.source.channels);
   for (int first = 0; first < all_steps; first += task.steps_at_once) {
     const int steps = smaller(task.steps_at_once, all_steps - first);
-    const std::size_t bytes = steps * tile_bytes;  // of the steps of 16 rows or columns
+    const std::size_t bytes = steps * tile_bytes;  // bytes of all steps of 16 rows or columns
     for (int row = 0; row < row_tiles; row += task.row_tiles_at_once) {
       const int rows = smaller(task.row_tiles_at_once, row_tiles - row);
       for (int i = 0; i < rows; ++i) {

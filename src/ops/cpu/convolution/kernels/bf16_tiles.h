@@ -4,8 +4,8 @@
 #include "ops/cpu/kernels/storage.h"
 #include "ops/cpu/kernels/transpose.h"
 
-/// A tile of an operand has 16 rows or columns x 16 pairs of products. bf16_tiles_amx.h and
-/// bf16_tiles_floats.h store and multiply them, each with the same functions.
+/// Tiles of operands: 16 rows or columns x 16 pairs of products. bf16_tiles_amx.h and bf16_tiles_floats.h
+/// define the same functions, which store and multiply tiles.
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 
 using PairLanes = hn::RebindToUnsigned<Floats>;
@@ -15,9 +15,9 @@ constexpr PairLanes pair_lanes;
 constexpr HalfLanes half_lanes;
 
 constexpr int tile_pairs = step_products / 2;
-constexpr int tile_floats = tile_size * tile_size;  ///< or pairs of bf16
+constexpr int tile_floats = tile_size * tile_size;  ///< floats per tile of sums, pairs per tile of an operand
 
-/// Pairs of a tile.
+/// A tile of pairs of bf16.
 struct PairTile {
   HWY_ALIGN std::uint32_t data[tile_floats];
 };
@@ -36,9 +36,9 @@ HWY_INLINE void transpose_tile(const std::uint32_t* from, std::uint32_t* to) {
   }
 }
 
-/// Writes images or columns [part, part + width) of one pair of a tile of the right operand.
+/// Writes images or columns [part, part + width) of one pair to a tile of the right operand.
 void put_pair(PairVector v, int pair, int part, std::byte* right);
-/// Writes a tile of the right operand from one that is [pair][column].
+/// Writes a tile of the right operand from `tile`, which is [pair][column].
 HWY_INLINE void put_columns(const PairTile& tile, std::byte* right) {
   for (int pair = 0; pair < tile_pairs; ++pair) {
     for (int part = 0; part < tile_size; part += width) {

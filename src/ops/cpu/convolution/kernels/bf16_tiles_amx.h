@@ -4,8 +4,8 @@
 
 #include "ops/cpu/convolution/kernels/bf16_tiles.h"
 
-/// Tiles for AMX: pairs are two bf16 in 32 bits, [row][pair] in the left operand, [pair][column] in the right
-/// one.
+/// Tiles for AMX. A pair is two bf16 in 32 bits. The left operand is [row][pair], the right one
+/// [pair][column].
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 
 constexpr std::size_t tile_bytes = tile_size * step_products * sizeof(Bfloat16);
@@ -20,7 +20,7 @@ struct alignas(64) TileConfig {
 };
 constexpr TileConfig tile_config;
 
-/// Keeps AMX's tiles configured on this thread during its lifetime.
+/// Configures AMX's tiles on this thread for the lifetime of the object.
 class TileState {
  public:
   TileState() { _tile_loadconfig(&tile_config); }
@@ -29,7 +29,7 @@ class TileState {
   ~TileState() { _tile_release(); }
 };
 
-/// Rounds a row of a tile of sums; like `store`.
+/// Rounds a row of a tile of sums to bf16 and stores it; rounds like `store`.
 HWY_INLINE void store_row(const float* sums, Bfloat16* to) {
   const __m256bh rounded = _mm512_cvtneps_pbh(_mm512_load_ps(sums));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<__m256i>(rounded));
@@ -39,18 +39,19 @@ HWY_INLINE void put_pair(PairVector v, int pair, int part, std::byte* right) {
   hn::Store(v, pair_lanes, reinterpret_cast<std::uint32_t*>(right) + pair * tile_size + part);
 }
 
-/// Writes a tile of the left operand by write_rows(target), which is [row][product].
+/// Writes a tile of the left operand by calling write_rows(target), where the target is [row][product].
 template <class Write>
 HWY_INLINE void put_rows(const Write& write_rows, std::byte* left) {
   write_rows(reinterpret_cast<std::uint16_t*>(left));
 }
-/// Writes a tile of the left operand from one that is [pair][row].
+/// Writes a tile of the left operand from `tile`, which is [pair][row].
 HWY_INLINE void put_pairs(const PairTile& tile, std::byte* left) {
   transpose_tile(tile.data, reinterpret_cast<std::uint32_t*>(left));
 }
 
-/// Adds the products of `steps` steps to 1 or 2 x 1 or 2 tiles of sums, sums[row tile][column tile], whose
-/// rows are `stride` floats apart. Tiles of operands are `steps` tiles apart. `start`: from zero.
+/// Adds the products of `steps` steps to `rows` x `columns` (each 1 or 2) tiles of sums. Tiles are addressed
+/// as sums[row tile][column tile]; their rows are `stride` floats apart. Each operand holds the `steps` tiles
+/// of the first row or column of tiles, then those of the second. `start`: whether sums start from zero.
 template <int rows, int columns>
 HWY_INLINE void multiply_tiles(const std::byte* left, const std::byte* right, int steps,
                                float* const (&sums)[2][2], std::size_t stride, bool start) {
@@ -88,7 +89,7 @@ HWY_INLINE void multiply_tiles(const std::byte* left, const std::byte* right, in
   if constexpr (rows == 2 && columns == 2) _tile_stored(3, sums[1][1], bytes);
 }
 
-/// See Bf16ProductKernels. Four sums hide the latency of an instruction.
+/// See Bf16ProductKernels. Four independent sums hide the latency of the instruction.
 inline double multiply_in_registers(std::int64_t rounds) {
   const TileState tiles;
   for (std::int64_t round = 0; round < rounds; ++round) {

@@ -2,8 +2,8 @@
 
 #include "ops/cpu/convolution/kernels/bf16_tiles.h"
 
-/// Tiles of floats, [pair][even, odd][row or column] in both operands. See bf16_tiles_amx.h for the
-/// functions.
+/// Tiles of floats, [pair][even, odd][row or column] in both operands. The functions are documented in
+/// bf16_tiles_amx.h.
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 
 constexpr std::size_t tile_bytes = tile_size * step_products * sizeof(float);
@@ -29,7 +29,7 @@ HWY_INLINE void put_rows(const Write& write_rows, std::byte* left) {
   put_pairs(tile, left);
 }
 
-/// Sums of `rows` rows x `vectors` vectors of columns of the even or the odd products of a step.
+/// Computes `rows` rows x `vectors` vectors of sums of a step's even products, or of its odd products.
 template <int rows, int vectors>
 HWY_INLINE void sum_chains(const float* left, const float* const* right, Vector (&sum)[rows][vectors]) {
   LOCKSTEP_UNROLL for (int i = 0; i < rows; ++i) {
@@ -50,7 +50,7 @@ HWY_INLINE void sum_chains(const float* left, const float* const* right, Vector 
   }
 }
 
-/// Adds one step to `rows` rows, `stride` floats apart, of vectors of columns.
+/// Adds one step to `rows` rows of `vectors` vectors of sums. Rows are `stride` floats apart.
 template <int rows, int vectors>
 HWY_NOINLINE void add_step(const float* left, const float* const* right, float* const* sums,
                            std::size_t stride) {
@@ -74,7 +74,8 @@ HWY_NOINLINE void add_step(const float* left, const float* const* right, float* 
   }
 }
 
-/// Adds one step to rows [row, row + rows) of a tile of rows and all columns. `right`: tiles of the step.
+/// Adds one step to rows [row, row + rows) of a row of tiles, for all columns. `right`: the step's column
+/// tiles.
 template <int rows, int columns>
 HWY_INLINE void add_rows(int row, const float* left, const float* const (&right)[2], float* const (&sums)[2],
                          std::size_t stride) {
@@ -94,7 +95,7 @@ HWY_INLINE void add_rows(int row, const float* left, const float* const (&right)
 template <int rows, int columns>
 void multiply_tiles(const std::byte* left, const std::byte* right, int steps, float* const (&sums)[2][2],
                     std::size_t stride, bool start) {
-  /// Rows whose sums are in registers at once.
+  /// Number of rows whose sums are in registers at once.
   constexpr int block = many_registers ? (columns * parts > 1 ? 8 : 16) : 6;
   constexpr int rest = tile_size % block;
   const auto tile_of = [steps](const std::byte* operand, int tile, int step) {

@@ -7,20 +7,21 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Register block: sums of tile_outputs x tile_pixels, one vector per pixel, and one weight.
+/// Output channels of a register block: registers hold tile_outputs x tile_pixels sums, one vector per pixel,
+/// and one weight.
 constexpr int tile_outputs = many_registers ? 8 : 4;
 
 /// Contribution of some input channels to a tile, for one part of the images.
 struct Tile {
   const float* weight;         ///< [source and tap][8]
-  const float* bias;           ///< from the first output on; null: zeros
+  const float* bias;           ///< bias of the first output; null: zeros
   const float* pixel;          ///< [source and tap][pixel][width]
-  float* target;               ///< of the first output
-  const std::size_t* offsets;  ///< of each pixel in the target, in floats
+  float* target;               ///< address of the first output
+  const std::size_t* offsets;  ///< offset of each pixel in the target, in floats
   std::size_t target_plane;    ///< in floats
   int depth;                   ///< sources x taps
-  int outputs;                 ///< existing ones, at most OB
-  bool first;                  ///< whether sums start from the bias, not from the target
+  int outputs;                 ///< number of existing outputs, at most OB
+  bool first;                  ///< whether sums start from the bias instead of the target's values
   bool stream;                 ///< whether to write the results by streaming stores
 };
 
@@ -71,14 +72,14 @@ TileFunction tile_function(int count) {
                       : output_tile<tile_outputs, 1>;
 }
 
-/// Pixels of the next tile: three, or two if four or two are left.
+/// Number of pixels in the next tile: three if possible, but two if four or two are left.
 int next_count(int left) { return left == 4 || left == 2 ? 2 : left >= 3 ? 3 : 1; }
 
-/// A block of pixels, in tiles.
+/// A block of pixels, divided into tiles.
 struct PixelBlock {
   int first;
   int tiles;
-  int begin[packed_pixels / tile_pixels + 2];  ///< of each tile, from `first`; then the end
+  int begin[packed_pixels / tile_pixels + 2];  ///< of each tile, relative to `first`; then the end
 };
 
 PixelBlock block_of(int first, int end) {
@@ -100,7 +101,7 @@ template <int P>
 HWY_INLINE void pack_tile(const PixelPlanes& planes, std::size_t plane, const std::int32_t* places, int depth,
                           float* target) {
   const std::size_t part_step = static_cast<std::size_t>(depth) * P * width;
-  std::int32_t missing = 0;  // negative: at least one is outside
+  std::int32_t missing = 0;  // negative if at least one pixel is outside
   LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { missing |= places[p]; }
   if (missing >= 0 && planes.masks == nullptr) {
     LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) {
@@ -120,7 +121,7 @@ HWY_INLINE void pack_tile(const PixelPlanes& planes, std::size_t plane, const st
   }
 }
 
-/// Packs the pixels that a block reads: for each tile [part][source][tap][pixel][width].
+/// Packs the pixels that a block reads, to [part][source][tap][pixel][width] for each tile.
 void pack_sources(const BlockedConv& task, const PixelBlock& block, const Channels& sources) {
   const int depth = sources.count * task.taps;
   for (int c = 0, d = 0; c < sources.count; ++c) {
@@ -140,13 +141,13 @@ void pack_sources(const BlockedConv& task, const PixelBlock& block, const Channe
   }
 }
 
-/// Pixels of a tile of the next block, or of the next task's first block. They are brought into the
-/// second-level cache bit by bit, while tiles of this block are computed.
+/// Pixels of a tile of the next block, or of the next task's first block. They are prefetched into the L2
+/// cache, a few channels at a time, while tiles of this block are computed.
 struct UpcomingPixels {
   const float* pixel[tile_pixels];
   int pixels;
   std::size_t plane;  ///< stride of input channels, in floats
-  int channel, end;   ///< input channels from pixel[] on that are missing in the cache
+  int channel, end;   ///< input channels, counted from pixel[], still to be prefetched
 };
 
 void bring(UpcomingPixels& next, int channels) {
@@ -155,8 +156,8 @@ void bring(UpcomingPixels& next, int channels) {
   }
 }
 
-/// Pixels that a tile of the next block, or of the next task, reads. None if there are several taps: they
-/// read most pixels of this block again.
+/// Pixels that a tile of the next block, or of the next task, reads. None if there are several taps: the next
+/// block then reads mostly pixels of this block.
 UpcomingPixels upcoming(const BlockedConv& task, const PixelBlock& block, const Channels& sources, int t) {
   UpcomingPixels next{};
   const int first = block.first + block.begin[block.tiles] + block.begin[t];
@@ -172,7 +173,7 @@ UpcomingPixels upcoming(const BlockedConv& task, const PixelBlock& block, const 
   return next;
 }
 
-/// Computes outputs of a block's tile.
+/// Computes output channels `outputs` of one of the block's tiles.
 void outputs_of_tile(const BlockedConv& task, const PixelBlock& block, const Channels& sources, int t,
                      const Channels& outputs) {
   const int begin = block.begin[t];
@@ -189,7 +190,7 @@ void outputs_of_tile(const BlockedConv& task, const PixelBlock& block, const Cha
   tile.target_plane = pixels(task.target_plane);
   tile.depth = sources.count * task.taps;
   tile.first = sources.first == 0;
-  // Several vectors of a pixel would be written far apart: no whole cache line at once.
+  // With several vectors per pixel, stores to one cache line are too far apart for streaming.
   tile.stream = task.stream && parts == 1 && sources.count == task.source.channels;
   tile.pixel = task.scratch + pixels(static_cast<std::size_t>(begin) * tile.depth);
   const int calls = (outputs.count + tile_outputs - 1) / tile_outputs * parts;
@@ -208,9 +209,9 @@ void outputs_of_tile(const BlockedConv& task, const PixelBlock& block, const Cha
   }
 }
 
-/// Targets of which all pixels of a block are computed one after the other. A target of few products takes
-/// less time than writing it: each plane is then written in one go. Otherwise the pixels of a tile stay in
-/// the first-level cache for many targets.
+/// Number of targets that are computed together for all pixels of a block. With few products, writing takes
+/// longer than computing, so few planes are written at a time, each contiguously. Otherwise, the pixels of a
+/// tile are used for many targets while they are in the first-level cache.
 int targets_at_once(const ConvBlocking& blocking, int products) {
   constexpr int few = 64;
   return products <= few ? tile_outputs : blocking.targets;
@@ -232,9 +233,9 @@ void run_block(const BlockedConv& task, const PixelBlock& block) {
 
 using PackedFloats = hn::CappedTag<float, packed_block>;
 
-/// Packs the filters of whole blocks of targets, source by source. ADJACENT: whether targets lie side by
-/// side. Rows of several blocks are read in one go; those to come are brought into the cache, as they are
-/// pages apart, where the processor does not prefetch.
+/// Packs the filters of whole blocks of targets, source by source. ADJACENT: whether targets are adjacent in
+/// memory. Rows of several blocks are read together. Later rows are prefetched explicitly, because rows are
+/// pages apart and the hardware does not prefetch across pages.
 template <bool ADJACENT>
 void pack_blocks(const PackWeights& task, int blocks, const float* weight, float* packed) {
   constexpr int rows_ahead = 4;
@@ -278,7 +279,7 @@ void pack_last_block(const PackWeights& task, int target, float* packed) {
 
 }  // namespace
 
-/// Blocks have about the same number of whole tiles.
+/// Divides the pixels into blocks of about the same number of whole tiles.
 void blocked_conv(const BlockedConv& task) {
   const int tiles = (task.pixels + tile_pixels - 1) / tile_pixels;
   const int blocks = (task.pixels + task.blocking.pixels - 1) / task.blocking.pixels;

@@ -6,10 +6,10 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Maximum number of factors (a channel and a tap) that are gathered at once.
+/// Maximum number of factors that are gathered at once. A factor is a channel and a tap.
 constexpr int max_factors = 12;
-/// Channels of a register block. Their transposed pixels are stored together, so that the block reads whole
-/// cache lines in order.
+/// Number of lane channels in a register block. The channels' transposed pixels are stored together, so that
+/// the block reads whole cache lines in order.
 constexpr int lane_block = 2 * width;
 static_assert(sum_lanes % lane_block == 0);
 
@@ -58,10 +58,10 @@ void transpose_stretch(const BlockedConvWeights& task, const Stretch& stretch, f
   }
 }
 
-/// Pixels of a factor's plane for a stretch of the grid.
+/// Pixels of a factor's plane that one tap reads for a stretch of the grid.
 struct TapPixels {
   const ConvTap* tap;
-  bool inside;  ///< whether all are inside the plane
+  bool inside;  ///< whether all pixels are inside the plane
   std::size_t pixel[weight_pixels];
 };
 constexpr std::size_t outside = static_cast<std::size_t>(-1);
@@ -104,7 +104,7 @@ void gather_factor(const PixelPlanes& planes, int channel, const TapPixels& wher
 }
 
 /// Gathers the pixels of factors [first, first + count) to [pixel][12][16]; missing factors are zeros.
-/// `where`: of the last factor before, and after that of the last one.
+/// `where`: pixels of the previous call's last factor; replaced with those of this call's last factor.
 void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int first, int count,
                     TapPixels& where, float* target) {
   for (int i = 0; i < count; ++i, target += lanes) {
@@ -119,11 +119,11 @@ void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int 
   }
 }
 
-/// Pixels that are gathered next, for each factor of a tile. They are brought into the second-level cache
-/// while the tile is computed.
+/// Pixels that are gathered next, for each factor of a tile. They are prefetched into the L2 cache while the
+/// tile is computed.
 struct Upcoming {
   const float* data;
-  std::size_t plane;  ///< stride of factors; 0, like the next one: nothing is to be brought
+  std::size_t plane;  ///< stride of factors; both strides 0: prefetch nothing
   std::size_t pixel;  ///< stride of pixels
 };
 
@@ -131,7 +131,7 @@ struct Upcoming {
 struct TileSums {
   float* data;
   std::size_t row;
-  bool add;  ///< whether to add to them, not to zero
+  bool add;  ///< whether to add to existing sums instead of starting from zero
 };
 
 /// Adds up a band's products of FB factors x VB vectors of lanes.
@@ -223,9 +223,9 @@ void add_band(const BlockedConvWeights& task, const Gathered& gathered, std::siz
   }
 }
 
-/// Pixels to prefetch while factors [first, first + count) are added: the next factors' pixels of this
-/// stretch, or these factors' pixels of the next stretch. None if a factor's pixels do not lie side by side
-/// in memory.
+/// Pixels to prefetch while factors [first, first + count) are added: with prefetch_next_bands, these
+/// factors' pixels of the next stretch, else the next factors' pixels of this stretch. None if a factor's
+/// pixels are not contiguous in memory.
 Upcoming upcoming_factors(const BlockedConvWeights& task, const TapPixels& where, int first, int count,
                           int stretch_pixels) {
   const bool side_by_side = task.tap_count == 1 && task.factor_step == 1 && where.inside;
@@ -240,7 +240,7 @@ Upcoming upcoming_factors(const BlockedConvWeights& task, const TapPixels& where
   return {task.factor.data + pixels(plane * first + pixel), pixels(plane), lanes};
 }
 
-/// Offsets of the weights of consecutive factors from a lane's first weight.
+/// Offsets of the weights of consecutive factors, relative to a lane's first weight.
 struct FactorPlaces {
   int count;
   std::size_t offset[lanes];
@@ -264,8 +264,8 @@ FactorPlaces places_of(const UnpackWeightSums& task, int first) {
   return places;
 }
 
-/// Unpacks 16 lanes, of which `count` exist, of the factors at `places`. Rows may be a multiple of 4 KB
-/// apart, whose cache lines replace each other: the sums are copied first, so that each line is read once.
+/// Unpacks 16 lanes, of which `count` exist, for the factors at `places`. Copies the sums first, so that each
+/// cache line is read once: rows may be a multiple of 4 KB apart, and then their lines evict each other.
 void unpack_lanes(const FactorPlaces& places, const float* sums, std::size_t row, int count, float* weight,
                   std::size_t lane_stride) {
   HWY_ALIGN float copied[lanes][lanes];
@@ -291,7 +291,7 @@ void unpack_lanes(const FactorPlaces& places, const float* sums, std::size_t row
   }
 }
 
-/// Brings the sums of 16 factors into the cache, of the same lanes.
+/// Prefetches the sums of 16 factors for `lane_count` lanes.
 void bring_sums(const float* sums, std::size_t row, int lane_count) {
   for (int i = 0; i < lanes; ++i, sums += row) {
     for (int l = 0; l < lane_count; l += lanes) __builtin_prefetch(sums + l);

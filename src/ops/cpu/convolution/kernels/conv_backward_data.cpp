@@ -4,7 +4,7 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Kernel rows by which the gradient reaches one row of the input: first, first + stride, ... <= last.
+/// Kernel rows that contribute to the gradient of one input row: first, first + stride, ... <= last.
 struct KernelRows {
   int first;
   int last;
@@ -26,17 +26,16 @@ struct RowTask {
   std::size_t plane;  ///< stride of channels in `data`, in floats
 };
 
-/// Number of input channels whose columns, reached by P gradient pixels, fit into registers.
+/// Number of input channels for which the columns that P gradient pixels contribute to fit into registers.
 constexpr int channels_per_tile(int kernel, int stride, int p) {
   const int columns = (p - 1) * stride + kernel;
-  const int fitting = many_registers ? 30 / (columns + 2) : 14 / (columns + 1);  // with their weights
+  const int fitting = many_registers ? 30 / (columns + 2) : 14 / (columns + 1);  // including weights
   return fitting < 1 ? 1 : fitting > 4 ? 4 : fitting;
 }
 
 /// Adds the contributions of P gradient pixels of a row to CB input channels, whose columns stay in
-/// registers. With enough sums to hide the latency, processes kernel columns in pairs, which saves loads;
-/// pixels are then visited from last to first, so that every sum still adds kernel columns in ascending
-/// order.
+/// registers. If there are enough sums to hide the latency, processes kernel columns in pairs to save loads,
+/// and visits pixels from last to first, so that every sum still adds kernel columns in ascending order.
 template <int KW, int ST, int CB, int P>
 HWY_NOINLINE void tile(const RowTask& task, int channel, int column) {
   constexpr int columns = (P - 1) * ST + KW;

@@ -4,18 +4,19 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Maximum size of the sums of a pass, which fit the second-level cache.
+/// Maximum size of the sums of a pass, so that they fit into the second-level cache.
 constexpr std::size_t sums_limit = std::size_t{32} << 10;  // floats
-/// Maximum size of the expanded rows of a block of output channels, which fit the first-level cache.
+/// Maximum size of the expanded rows of a block of output channels, so that they fit into the first-level
+/// cache.
 constexpr std::size_t band_limit = std::size_t{4} << 10;  // floats
 
 /// Maximum number of output channels in a block.
 constexpr int max_channels = 8;
 
-/// Rows of a gradient, and the input rows that they multiply.
+/// Rows of a gradient, and the input rows that they are multiplied with.
 struct Band {
-  const float* input;  ///< first input row of the first channel that the first gradient row reads
-  const float* grad;   ///< of the block's first channel
+  const float* input;  ///< input row, in the first channel, that belongs to the first gradient row
+  const float* grad;   ///< first gradient row, in the block's first channel
   std::size_t grad_plane;
   int rows;
 };
@@ -60,8 +61,8 @@ HWY_NOINLINE void tile(const ConvGeometry& g, const Band& band, const float* inp
   }
 }
 
-/// Input channels of a pass, and their sums: [output channel][channel - first_channel][kernel row][kernel
-/// column][16].
+/// Input channels of a pass, and the pass's sums: [output channel][channel - first_channel][kernel
+/// row][kernel column][16].
 struct Pass {
   int first_channel;
   int channels;
@@ -69,8 +70,9 @@ struct Pass {
   std::size_t sums_plane;
 };
 
-/// Adds a band to the sums of all taps of a pass for OB output channels. Processes R kernel rows at once, a
-/// divisor of their number; of 1 x 1 kernels R channels, and single ones at the end.
+/// Adds a band to the sums of all taps of a pass for OB output channels. Processes R kernel rows at once,
+/// where R divides the number of kernel rows. With 1 x 1 kernels, processes R channels at once, then single
+/// channels.
 template <int KW, int ST, int R, int OB>
 void taps(const ConvGeometry& g, const Band& band, const Pass& pass) {
   const std::size_t plane = pixels(g.in_width) * g.in_height;
@@ -111,7 +113,8 @@ void single_taps(const ConvGeometry& g, const Band& band, const Pass& pass) {
 
 using Taps = void (*)(const ConvGeometry&, const Band&, const Pass&);
 
-/// Functions for a shape: for a block of output channels, and for single ones at the end.
+/// Functions for a convolution: `many` for blocks of `block` output channels, `one` for remaining single
+/// ones.
 struct Choice {
   int block;
   Taps many;
@@ -173,7 +176,7 @@ void add_bias(const ConvGeometry& g, const Band& band, int block, float* sums) {
   }
 }
 
-/// A block of output channels with the scratch memory of its passes.
+/// A block of output channels, with the scratch memory of the block's passes.
 struct Block {
   int first;
   int channels;

@@ -5,7 +5,7 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Output channels and columns of a region, whose rows before the epilogue fit L1.
+/// Maximum output channels and columns of a region, so that its rows before the epilogue fit into L1.
 constexpr int channel_chunk = many_registers ? 8 : 6;
 constexpr int column_chunk = 32;
 
@@ -20,7 +20,7 @@ struct Target {
 };
 
 /// Computes OB output channels x P pixels of one row in registers. `input`: the tile's first pixel in channel
-/// 0; `weight` and `bias`: of the first output channel. KW and ST 0: known at run time.
+/// 0; `weight` and `bias`: values of the first output channel. KW or ST 0: known only at run time.
 template <int KW, int ST, int OB, int P>
 HWY_NOINLINE void tile(const ConvGeometry& g, const float* input, const float* weight, const float* bias,
                        Target target) {
@@ -99,7 +99,7 @@ void channels_of_tile(const ConvGeometry& g, int channels, const float* input, c
   }
 }
 
-/// Computes `columns` pixels of one row. Computes some pixels twice to cover a remainder.
+/// Computes `columns` pixels of one row. To cover a remainder, computes some pixels twice.
 template <int KW, int ST>
 void row(const ConvGeometry& g, int channels, int columns, const float* input, const float* weight,
          const float* bias, Target target) {
@@ -147,8 +147,8 @@ Row row_function(const ConvGeometry& g) {
   }
 }
 
-/// Pools `region` of the output before pooling, a multiple of the window, from scratch rows
-/// [channel][row][column][16] into the output. WINDOW 0: known at run time.
+/// Pools `region`, which counts pixels before pooling and is a multiple of the window, from scratch rows
+/// [channel][row][column][16] into the output. WINDOW 0: known only at run time.
 template <int WINDOW, bool RELU>
 void pool_region(const ConvForward& task, const Region& region) {
   const int window = WINDOW != 0 ? WINDOW : task.epilogue.window;

@@ -23,7 +23,8 @@ HWY_NOINLINE void tile(const DepthwiseConv<Element>& task, const ConvPhase& phas
   const std::size_t step = pixels(task.step);
   const ConvTap* taps = task.taps + phase.first_tap;
   Vector sum[P];
-  const bool stream = task.target.stream && parts == 1;  // several parts of a pixel are written far apart
+  // With several vectors per pixel, stores to one cache line are too far apart for streaming.
+  const bool stream = task.target.stream && parts == 1;
   LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { sum[p] = hn::Set(floats, bias); }
   for (int t = 0; t < phase.tap_count; ++t) {
     const float* x = source + tap_offset(task, taps[t]);
@@ -35,8 +36,8 @@ HWY_NOINLINE void tile(const DepthwiseConv<Element>& task, const ConvPhase& phas
   LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { store(sum[p], target + p * task.target.column, stream); }
 }
 
-/// Computes grid row `row` of a band for one part of the images. Computes some pixels twice to cover a
-/// remainder.
+/// Computes grid row `row` of a band for one part of the images. To cover a remainder, computes some pixels
+/// twice.
 template <class Element>
 void run_row(const DepthwiseConv<Element>& task, const ConvPhase& phase, int row, const float* filter,
              float bias, int part, Element* target) {
@@ -60,7 +61,7 @@ void run_row(const DepthwiseConv<Element>& task, const ConvPhase& phase, int row
   }
 }
 
-/// Computes all phases of the loaded band of grid rows from `first`.
+/// Computes all phases of the loaded band, which begins at grid row `first`.
 template <class Element>
 void run_band(const DepthwiseConv<Element>& task, int channel, int first) {
   const StoredGrid<Element>& grid = task.target;
@@ -81,7 +82,7 @@ void run_band(const DepthwiseConv<Element>& task, int channel, int first) {
   }
 }
 
-/// Copies the pixels of a channel that the band of grid rows from `row` reads.
+/// Copies the source pixels of a channel that are read by the band of grid rows that begins at `row`.
 template <class Element>
 void load_band(const DepthwiseConv<Element>& task, const StoredPlanes<Element>& source, int channel,
                int row) {
@@ -119,8 +120,8 @@ HWY_NOINLINE void add_taps(const DepthwiseConv<Element>& task, const float* grad
   }
 }
 
-/// Adds a band to the sums of all taps, nine or eight at a time if possible, which hides the latency of
-/// additions.
+/// Adds a band to the sums of all taps. Processes nine or eight taps at a time if possible, to hide the
+/// latency of additions.
 template <class Element>
 void add_band(const DepthwiseConv<Element>& task, const float* grad, int rows, float* sums) {
   for (int part = 0; part < parts; ++part) {
@@ -144,7 +145,7 @@ void add_band(const DepthwiseConv<Element>& task, const float* grad, int rows, f
   }
 }
 
-/// The same planes `offset` pixels later.
+/// The planes that begin `offset` pixels after `planes`.
 template <class Element>
 StoredPlanes<Element> moved(const StoredPlanes<Element>& planes, std::size_t offset) {
   StoredPlanes<Element> result = planes;
@@ -153,7 +154,7 @@ StoredPlanes<Element> moved(const StoredPlanes<Element>& planes, std::size_t off
   return result;
 }
 
-/// Rows of a channel from `row` on, if they can be read in place; else null.
+/// Address of row `row` of a channel if rows can be read in place; else null.
 template <class Element>
 const float* rows_of(const StoredPlanes<Element>& planes, int channel, int row) {
   if constexpr (std::is_same_v<Element, float>) {

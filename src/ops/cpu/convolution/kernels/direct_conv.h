@@ -7,7 +7,7 @@
 
 namespace lockstep::cpu {
 
-/// Optional ReLU, then the average of window x window pixels with stride `window`, which is at least 2.
+/// Optional ReLU, then average pooling of window x window pixels with stride `window`, which is at least 2.
 struct PoolEpilogue {
   bool relu;
   int window;
@@ -33,9 +33,9 @@ struct ConvGeometry {
   int in_height;
   int in_width;
   int out_channels;
-  int out_height;  ///< before pooling, without rows and columns that pooling drops
-  int out_width;
-  int kernel;  ///< its rows and columns
+  int out_height;  ///< before pooling, excluding rows that pooling drops
+  int out_width;   ///< before pooling, excluding columns that pooling drops
+  int kernel;      ///< rows and columns of the kernel
   int stride;
 };
 
@@ -48,14 +48,14 @@ struct ConvForward {
   const float* weight;  ///< [out][in][row][column]
   const float* bias;
   float* output;
-  std::uint16_t* masks;  ///< [out][row][column] before pooling: a bit per image that passed ReLU; else unused
+  std::uint16_t* masks;  ///< with ReLU: [out][row][column] before pooling, a bit per image that passed
   float* rows;           ///< scratch of conv_forward_scratch() floats
 };
 
 /// Gradient of the input of one group of images. Order of additions per input pixel: tiles of output columns
-/// ascending (8 wide, then 4, 2, 1; with stride 2 from 4 on), inside a tile (out channel, kernel row, kernel
-/// column) ascending. With strides above 2 or other kernel widths than 1, 2, 3, 5 and 7: (out channel, kernel
-/// row, kernel column, output column) ascending.
+/// ascending (8 wide, then 4, 2 and 1; with stride 2, at most 4 wide); within a tile, (out channel, kernel
+/// row, kernel column) ascending. With strides above 2, or kernel widths other than 1, 2, 3, 5 and 7: (out
+/// channel, kernel row, kernel column, output column) ascending.
 struct ConvBackwardData {
   ConvGeometry geometry;
   int padding;
@@ -92,7 +92,7 @@ LOCKSTEP_KERNEL_TABLE(DirectConvKernels, direct_conv_kernels)
 
 #ifdef LOCKSTEP_LEVEL
 namespace LOCKSTEP_LEVEL {
-// Defined in sources of their own.
+// Defined in separate source files.
 void expand(const Expand& task);
 void conv_backward_data(const ConvBackwardData& task);
 void conv_backward_weights(const ConvBackwardWeights& task);

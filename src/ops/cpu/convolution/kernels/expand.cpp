@@ -4,7 +4,7 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Expands one row of windows. WINDOW 0: known at run time.
+/// Expands one row of windows. WINDOW 0: known only at run time.
 template <int WINDOW, bool RELU>
 void expand_row(const Expand& task, const float* grad, const std::uint16_t* masks, float* output) {
   const int window = WINDOW != 0 ? WINDOW : task.epilogue.window;

@@ -14,7 +14,7 @@ HWY_INLINE QuarterVector fold_to_quarter(const float* pixel) {
   return hn::Add(a, b);
 }
 
-/// Adds pairs (l, l + 2) of two pixels: {a, a, b, b}.
+/// Adds pairs (l, l + 2) of two pixels; returns {a, a, b, b}.
 HWY_INLINE QuarterVector fold_to_pairs(QuarterVector a, QuarterVector b) {
   return hn::Add(hn::ConcatLowerLower(quarter, b, a), hn::ConcatUpperUpper(quarter, b, a));
 }

@@ -6,7 +6,7 @@
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 
-/// A rectangle of channels [channel, channel + channels). May extend beyond the planes.
+/// A rectangle of pixels in channels [channel, channel + channels). May extend beyond the planes.
 struct Region {
   int channel, channels;
   int row, rows;
@@ -17,7 +17,7 @@ struct Region {
 template <class Element>
 void copy_region(const StoredPlanes<Element>& planes, const Region& region, float* target);
 
-/// Copies one pixel with its mask applied.
+/// Copies one pixel, with the pixel's mask applied.
 template <class Element>
 HWY_INLINE void copy_pixel(const StoredPlanes<Element>& planes, std::size_t pixel, float* target) {
   LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {

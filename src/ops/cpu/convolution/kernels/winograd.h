@@ -17,19 +17,19 @@ struct WinogradShape {
   int out_channels;
   int out_height;
   int out_width;
-  int padding;  ///< before the first row and column; pixels beyond the input are zero
+  int padding;  ///< number of zeros before the first row and column; pixels beyond the input are zeros
 };
 
 /// Block sizes in scratch memory. They do not affect the bits of results.
 struct WinogradBlocks {
-  int tiles;     ///< of 4 x 4 outputs of 16 images
+  int tiles;     ///< tiles of 4 x 4 outputs of 16 images
   int outputs;   ///< output channels, a multiple of 16
   int channels;  ///< input channels whose filters are transformed, or whose gradients are summed, at once
-  bool keep_filters;  ///< whether transformed filters of all outputs are kept, not of one block
+  bool keep_filters;  ///< whether to keep the transformed filters of all blocks instead of one block
 };
 
-/// Convolution of all groups of images, forward or for the gradient of the input. Order of additions per
-/// position of a tile: zero, then input channels ascending; the bias is added after the output transform.
+/// Convolution of all groups of images, either forward or for the input's gradient. Order of additions per
+/// position of a tile: from zero, input channels ascending; the bias is added after the output transform.
 /// Activations are stored as `Element`, here and below.
 template <class Element>
 struct WinogradConv {
@@ -38,7 +38,7 @@ struct WinogradConv {
   int groups;
   const Element* input;
   const std::uint16_t*
-      input_masks;      ///< [group][in][row][column]: images whose bit is 0 are zeros; may be null
+      input_masks;      ///< [group][in][row][column]: images whose bit is 0 are read as 0; may be null
   const float* weight;  ///< [out][in][3][3]
   bool transposed;      ///< whether weight is [in][out][3][3], rotated by 180 degrees
   const float* bias;    ///< null: zeros
@@ -78,7 +78,7 @@ LOCKSTEP_KERNEL_TABLE(WinogradKernels, winograd_kernels)
 
 #ifdef LOCKSTEP_LEVEL
 namespace LOCKSTEP_LEVEL {
-// Defined in sources of their own.
+// Defined in winograd_backward_weights.cpp.
 template <class Element>
 void winograd_backward_weights(const WinogradBackwardWeights<Element>& task);
 std::size_t winograd_backward_weights_scratch(const WinogradShape& shape, const WinogradBlocks& blocks);

@@ -9,7 +9,7 @@ namespace {
 
 using namespace winograd;
 
-// Input channels are in lanes, so that no sum has to be folded over lanes. A register block is gradient_block
+// Input channels are in lanes, so that no sum must be folded over lanes. A register block is gradient_block
 // output channels x channel_block input channels.
 constexpr int unit = 16;  ///< input channels are padded with zeros to a multiple of this
 constexpr int channel_block = width == 16 ? 32 : unit;
@@ -20,7 +20,7 @@ int round_up(int count, int multiple) { return (count + multiple - 1) / multiple
 /// Sizes of scratch memory in floats. An "image" in this file is one image of one tile.
 struct Layout {
   int channels;      ///< padded
-  int outputs;       ///< of a block, padded
+  int outputs;       ///< output channels of a block, padded
   int sum_channels;  ///< channels whose sums are kept at once
   std::size_t
       inputs_step;  ///< [36][channels / channel_block][image][channel_block]; the last block may be narrow
@@ -28,7 +28,8 @@ struct Layout {
   std::size_t sums_step;       ///< [36][outputs][sum_channels]
 };
 
-/// Keeps the sums of all channels between runs of tiles unless there is one run.
+/// Provides memory for the sums of all channels, which are kept between runs of tiles, unless there is only
+/// one run.
 Layout layout_of(const WinogradShape& shape, const WinogradBlocks& blocks, bool one_run) {
   const int channels = round_up(shape.in_channels, unit);
   const int outputs = round_up(smaller(blocks.outputs, shape.out_channels), gradient_block);
@@ -68,7 +69,7 @@ struct Block {
   int outputs;
   bool add;  ///< whether to add to the sums of earlier tiles
 
-  /// Number of images with a position.
+  /// Number of images that have position `position`.
   int images(int position) const { return run.all[position_kind(position)] * lanes; }
 };
 
@@ -219,8 +220,8 @@ struct Summed {
   }
 };
 
-/// Transforms the gradients of one output channel and adds them to the bias sums of images: first within each
-/// tile, from zero.
+/// Transforms the gradients of one output channel and adds them to the images' bias sums. The gradients of a
+/// tile are first summed from zero.
 template <int ROWS, int COLUMNS, class Element>
 void transform_gradients(const WinogradBackwardWeights<Element>& task, const Block& block, int kind,
                          int output, float* bias_sum) {
@@ -266,7 +267,7 @@ void transform_gradients(const WinogradBackwardWeights<Element>& task, const Blo
   }
 }
 
-/// Stores the weights of one output channel as [row][column][width channels].
+/// Stores the weights' gradients of one output channel as [row][column][width channels].
 struct Taps {
   float* data;
   HWY_INLINE void operator()(int i, int j, Vector v) const {
@@ -294,7 +295,7 @@ void write_gradients(const Block& block, const ChannelRange& range, float* grad_
   }
 }
 
-/// Adds the products of the block. After the last tiles, writes the gradients.
+/// Adds the products of the block to the sums. After the last tiles, writes the gradients.
 template <class Element>
 void add_products(const WinogradBackwardWeights<Element>& task, const Block& block, bool last_tiles) {
   const Layout& layout = block.layout;
@@ -320,7 +321,7 @@ std::size_t winograd_backward_weights_scratch(const WinogradShape& shape, const 
          pixels(static_cast<std::size_t>(layout.outputs));
 }
 
-/// Transforms the inputs once, or once per block of outputs if there are several runs of tiles.
+/// Transforms the inputs once if there is a single run of tiles, else once per block of outputs.
 template <class Element>
 void winograd_backward_weights(const WinogradBackwardWeights<Element>& task) {
   const WinogradShape& s = task.shape;

@@ -53,7 +53,7 @@ HWY_NOINLINE void multiply(Products task, int outputs) {
   for (int o = 0; o < outputs; o += output_block) {
     Products block = task;
     for (int left = vectors; left > 0;) {
-      const int count = left == 4 ? 2 : smaller(left, vector_block);  // 2 + 2 keep more sums busy than 3 + 1
+      const int count = left == 4 ? 2 : smaller(left, vector_block);  // 2 + 2 use more sums than 3 + 1
       count == 3   ? multiply_block<3>(block)
       : count == 2 ? multiply_block<2>(block)
                    : multiply_block<1>(block);
@@ -122,8 +122,8 @@ struct OutputTile {
   Element* image;
   std::uint16_t* masks;
   int row_pixels;
-  int rows;  ///< existing ones
-  int columns;
+  int rows;     ///< number of existing rows
+  int columns;  ///< number of existing columns
   int part;
   Vector bias;
 
@@ -180,7 +180,7 @@ void write_outputs(const WinogradConv<Element>& task, const Run& run, const Chan
 struct Memory {
   Positions inputs;
   Positions sums;
-  float* filters;  ///< blocks of 36 filters_step floats
+  float* filters;  ///< blocks of 36 * filters_step floats
 };
 
 Memory memory_at(float* scratch, const Layout& layout) {

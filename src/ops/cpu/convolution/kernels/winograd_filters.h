@@ -4,7 +4,7 @@
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd {
 
-/// Transforms the filters of a block of output channels and a block of input channels.
+/// Task that transforms the filters of a block of output channels and a block of input channels.
 struct FilterTask {
   const float* weight;  ///< [out][in][3][3]
   bool transposed;      ///< whether weight is [in][out][3][3], rotated by 180 degrees
@@ -18,7 +18,7 @@ struct FilterTask {
   std::size_t position_step;
 };
 
-/// Output channels in a register block.
+/// Number of output channels in a register block.
 constexpr int output_block = many_registers ? 8 : 4;
 
 /// Rounds a number of output channels up to whole vectors of filters.

@@ -5,7 +5,7 @@
 #include "ops/cpu/convolution/kernels/winograd_transforms.h"
 #include "ops/cpu/kernels/storage.h"
 
-/// Tiles of images, and the layout of their products.
+/// Tiles of images, and the layout of the tiles' products.
 namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd {
 
 /// Sizes of tiles: rows x columns.
@@ -15,13 +15,15 @@ constexpr int tile_kinds = 4;
 constexpr int rows_of(int kind) { return kind < three_by_four ? large : small; }
 constexpr int columns_of(int kind) { return kind % 2 == 0 ? large : small; }
 
-/// Number of kinds of positions: the point -3/2 occurs in neither dimension, in columns, in rows or in both.
+/// Number of kinds of positions: the point -3/2 occurs in neither dimension, in columns only, in rows only,
+/// or in both.
 constexpr int position_kinds = 4;
 
 HWY_INLINE int position_kind(int i, int j) { return (i == patch - 1 ? 2 : 0) + (j == patch - 1 ? 1 : 0); }
 HWY_INLINE int position_kind(int position) { return position_kind(position / patch, position % patch); }
 
-/// Whether tiles of a kind have positions of a kind: small tiles lack the last point.
+/// Whether tiles of kind `tile_kind` have positions of kind `position_kind`: small dimensions lack the last
+/// point.
 constexpr bool has_positions(int tile_kind, int position_kind) { return (tile_kind & position_kind) == 0; }
 
 /// First output pixel of a tile.
@@ -36,19 +38,19 @@ struct Split {
   int fours;
   int threes;
 
-  /// Uses as many tiles as large tiles alone would need; the last tile may extend beyond the end.
+  /// Uses as many tiles as if all tiles were large. The last tile may extend beyond the end.
   HWY_INLINE static Split of(int pixels) {
     const int tiles = (pixels + large - 1) / large;
     const int threes = smaller(tiles * large - pixels, tiles);
     return {tiles - threes, threes};
   }
   HWY_INLINE int tiles() const { return fours + threes; }
-  /// Number of tiles of a size, and first pixel of these tiles.
+  /// Number of tiles of size `size`, and first pixel of these tiles.
   HWY_INLINE int tiles(int size) const { return size == large ? fours : threes; }
   HWY_INLINE int begin(int size) const { return size == large ? 0 : fours * large; }
 };
 
-/// All tiles of a number of groups of images, in the order (kind, group, row, column).
+/// All tiles of `groups` groups of images, in the order (kind, group, row, column).
 struct TileGrid {
   Split rows;
   Split columns;
@@ -62,7 +64,7 @@ struct TileGrid {
     return groups * rows.tiles(rows_of(kind)) * columns.tiles(columns_of(kind));
   }
 
-  /// Tile `index` of a kind.
+  /// Tile `index` among the tiles of kind `kind`.
   HWY_INLINE Tile at(int kind, int index) const {
     const int tile_rows = rows_of(kind);
     const int tile_columns = columns_of(kind);
@@ -86,16 +88,16 @@ struct TileGrid {
   }
 };
 
-/// Consecutive tiles whose products are computed together. The matrix of a position contains the tiles that
-/// have this position, side by side.
+/// Consecutive tiles whose products are computed together. The matrix of a position contains, side by side,
+/// the tiles that have this position.
 struct Run {
   TileGrid grid;
   int first[tile_kinds];  ///< index among the grid's tiles of a kind
   int tiles[tile_kinds];
-  int before[position_kinds][tile_kinds];  ///< in a matrix: tiles of earlier kinds
-  int all[position_kinds];                 ///< in a matrix: all tiles
+  int before[position_kinds][tile_kinds];  ///< number of tiles of earlier kinds in a position's matrix
+  int all[position_kinds];                 ///< number of all tiles in a position's matrix
 
-  /// Run of at most `count` tiles from tile `begin` of the grid on.
+  /// Run of at most `count` tiles, beginning with tile `begin` of the grid.
   HWY_INLINE static Run of(const TileGrid& grid, int begin, int count) {
     Run run{grid, {}, {}, {}, {}};
     int end = begin + count;
@@ -113,7 +115,7 @@ struct Run {
     return run;
   }
 
-  /// Calls use(kind, rows, columns), with the tile size as integral constants, for every kind in the run.
+  /// Calls use(kind, rows, columns), with rows and columns as integral constants, for every kind in the run.
   template <class Use>
   HWY_INLINE void for_each_kind(const Use& use) const {
     constexpr std::integral_constant<int, large> four;
@@ -124,7 +126,7 @@ struct Run {
     if (tiles[three_by_three] > 0) use(three_by_three, three, three);
   }
 
-  /// Calls use(tile, its number among the run's tiles of this kind) for a kind in the run.
+  /// Calls use(tile, number) for the run's tiles of kind `kind`, numbered from 0.
   template <class Use>
   HWY_INLINE void for_each_tile(int kind, const Use& use) const {
     Tile tile = grid.at(kind, first[kind]);
@@ -134,13 +136,13 @@ struct Run {
   }
 };
 
-/// One vector of a tile in the matrices of its positions: [36][rows][tiles with this position][16].
+/// One vector of a tile in the matrices of the tile's positions: [36][rows][tiles with this position][16].
 struct TilePositions {
   float* data;
   std::size_t step;                      ///< stride of positions, in floats
-  std::ptrdiff_t place[position_kinds];  ///< offset in the matrix, in floats
+  std::ptrdiff_t place[position_kinds];  ///< offset of the vector in a matrix, in floats
 
-  /// `row` and the tile's number in the run select 16 values, `part` a vector of them.
+  /// `row` and the tile's number in the run select 16 values; `part` selects a vector of these values.
   HWY_INLINE static TilePositions of(const Positions& matrices, const Run& run, int kind, int row, int number,
                                      int part) {
     TilePositions result{matrices.data, matrices.step, {}};
@@ -158,16 +160,17 @@ struct TilePositions {
   HWY_INLINE void operator()(int i, int j, Vector v) const { hn::Store(v, floats, at(i, j)); }
 };
 
-/// One channel of one group.
+/// One channel of one group of images.
 template <class Element>
 struct Image {
   const Element* data;
-  const std::uint16_t* masks;  ///< images whose bit is 0 are zeros; may be null
+  const std::uint16_t* masks;  ///< images whose bit is 0 are read as 0; may be null
   int height;
   int width;
 };
 
-/// Pixels of an image from (row, column) on. Pixels outside the image are zero. INSIDE: there are none.
+/// Pixels of an image from (row, column) on. Pixels outside the image are zero. INSIDE: whether the caller
+/// reads no pixels outside the image.
 template <bool INSIDE, bool MASKED, class Element>
 struct Window {
   Image<Element> image;
@@ -191,7 +194,7 @@ struct Window {
   }
 };
 
-/// Calls use(window) with the window of ROWS x COLUMNS pixels from (row, column) on.
+/// Calls use(window) with a window of ROWS x COLUMNS pixels that begins at (row, column).
 template <int ROWS, int COLUMNS, class Element, class Use>
 HWY_INLINE void with_window(const Image<Element>& image, int row, int column, int part, const Use& use) {
   const bool inside =

@@ -10,17 +10,17 @@
 ///   dg = G' [(A dY A') * (B' d B)] G      gradient of the filter
 /// The one-dimensional transforms below are applied to columns, then to rows.
 ///
-/// Rows and columns that are not a multiple of four are divided into tiles of four and three: 7 = 4 + 3. A
-/// tile of three, F(3, 3), omits the last point. It uses the same G for the other points, so that transformed
-/// filters serve all tiles; the factor by which the rows of its own G would differ, point + 3/2, is part of
-/// its B'.
+/// If the number of rows or columns is not a multiple of four, they are divided into tiles of four and three,
+/// for example 7 = 4 + 3. Tiles of three, F(3, 3), omit the last point and use the same G for the other
+/// points, so that all tiles share the transformed filters. The rows of the G that belongs to F(3, 3) would
+/// differ by the factor point + 3/2, which is part of B' instead.
 namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd {
 
 constexpr int large = 4;       ///< output rows and columns of a large tile
 constexpr int small = 3;       ///< output rows and columns of a small tile
 constexpr int patch = 6;       ///< number of points; input rows and columns of a large tile
 constexpr int filter = 3;      ///< rows and columns of the filter
-constexpr int positions = 36;  ///< pairs of points: products per tile and pair of channels
+constexpr int positions = 36;  ///< pairs of points; one product per position, tile and pair of channels
 
 constexpr double a = 0.75;
 constexpr double b = 1.5;
@@ -175,7 +175,7 @@ struct FilterGradientTransform {
   }
 };
 
-/// Transforms both dimensions: reads source(row, column) once per element, column by column; calls
+/// Transforms both dimensions: calls source(row, column) once per element, column by column, then
 /// target(row, column, result) row by row.
 template <class OfColumns, class OfRows, class Source, class Target>
 HWY_INLINE void transform(const Source& source, const Target& target) {
@@ -204,8 +204,8 @@ struct Positions {
   }
 };
 
-/// Stride of positions for matrices of `size` floats: one more cache line, so that the 36 vectors of a tile
-/// do not share cache sets.
+/// Stride of positions for matrices of `size` floats. Adds a cache line, so that the 36 vectors of a tile do
+/// not share cache sets.
 HWY_INLINE std::size_t position_step(std::size_t size) { return size + lanes; }
 
 }  // namespace lockstep::cpu::LOCKSTEP_LEVEL::winograd

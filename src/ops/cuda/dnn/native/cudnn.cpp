@@ -20,7 +20,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// A graph with its chosen engine. Owns the target, whose handle runs need.
+/// A graph with its chosen engine. Keeps the target alive, because runs need the target's handle.
 struct Chosen {
   std::string what;  ///< operation and problem
   std::shared_ptr<const CudnnTarget> target;
@@ -40,7 +40,7 @@ DnnOperation operation_of(const std::shared_ptr<const Chosen>& chosen) {
           }};
 }
 
-/// An operation that writes a part of tensor 2, which is cleared first.
+/// Makes an operation that writes only a part of tensor 2 clear the whole tensor first.
 DnnOperation cleared_first(DnnOperation operation, std::size_t bytes) {
   operation.description += ", cleared first";
   operation.run = [run = std::move(operation.run), bytes](StreamHandle stream, std::span<void* const> tensors,
@@ -52,8 +52,8 @@ DnnOperation cleared_first(DnnOperation operation, std::size_t bytes) {
   return operation;
 }
 
-/// A convolution followed by a kernel for an epilogue that the library does not support. `epilogue`: without
-/// addresses. `bias`: whether tensor 2 is a bias, which only the kernel reads.
+/// A convolution followed by a kernel for an epilogue that the library does not support. `epilogue`: its
+/// addresses are set in each run. `bias`: whether tensor 2 is a bias, which only the kernel reads.
 DnnOperation finished_by_kernel(DnnOperation operation, const LateEpilogue& epilogue, bool bias) {
   operation.description += ", then a kernel";
   operation.run = [run = std::move(operation.run), epilogue, bias](
@@ -102,8 +102,8 @@ class Cudnn final : public Dnn {
   void use_engines(const std::string& engines) override { file_.add(engines); }
 
  private:
-  /// Engine for an operation on a problem: known, from the file, or chosen now. If there is none, returns
-  /// null with bias or ReLU, which a kernel can add, else throws Error(resource).
+  /// Engine for a task: chosen before, read from the file, or chosen now. If there is none, returns null for
+  /// a task with bias or ReLU, which a kernel can add, else throws Error(resource).
   std::shared_ptr<const Chosen> choose(const ConvTask& task) {
     const std::string what = describe(task);
     auto& known = chosen_[what];

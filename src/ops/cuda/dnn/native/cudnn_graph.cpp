@@ -1,6 +1,6 @@
 #include "ops/cuda/dnn/native/cudnn_graph.h"
 
-// The only source that includes this header, which takes half a minute to compile.
+// Only this source includes cudnn_frontend.h, which takes half a minute to compile.
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
 #include <cudnn_frontend.h>
 #include <fmt/format.h>
@@ -90,7 +90,7 @@ fe::DataType_t storage_of(Type type) {
   return type == Type::bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
 }
 
-/// Notes of engines to exclude: nondeterministic ones, sums not in float, and with fp32 products not in
+/// Notes that exclude an engine: nondeterministic results, sums not in float and, with fp32, products not in
 /// float.
 std::vector<fe::NumericalNote_t> unwanted_notes(Type type) {
   using Note = fe::NumericalNote_t;
@@ -116,7 +116,7 @@ struct OpenGraph : fe::graph::Graph {
   std::string notes_of(std::int64_t i) const {
     std::string text;
     for (const fe::NumericalNote_t note : plans.numeric_notes[static_cast<std::size_t>(i)]) {
-      if (note == fe::NumericalNote_t::NOT_SET) continue;  // the frontend fills its lists with it
+      if (note == fe::NumericalNote_t::NOT_SET) continue;  // the frontend fills its lists with NOT_SET
       text += (text.empty() ? "" : " ") + std::string(name_of_note(note));
     }
     return text;
@@ -138,8 +138,8 @@ class GraphImpl final : public CudnnGraph {
     graph_.set_io_data_type(storage_of(type_))
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
-    // By default, the frontend loads a CUDA runtime of its own to keep plans alive; here their owner does
-    // that.
+    // By default, the frontend loads another CUDA runtime to keep plans alive; here, the plans' owner keeps
+    // them alive.
     graph_.set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);
   }
 
@@ -181,7 +181,7 @@ class GraphImpl final : public CudnnGraph {
     guarded(what_, [&] {
       if (target_.is_described()) graph_.set_device_properties(target_.properties());
       if (!is_good(graph_.validate()) || !is_good(graph_.build_operation_graph(raw_handle()))) return;
-      // Either list may be empty.
+      // Either mode may yield no engines.
       for (const auto mode : {fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}) {
         is_good(graph_.create_execution_plans({mode}));
       }
@@ -257,11 +257,12 @@ class GraphImpl final : public CudnnGraph {
   OpenGraph graph_;
   std::vector<std::size_t> tensor_bytes_;
   std::vector<Engine> engines_;
-  std::vector<std::int64_t> plan_of_;  ///< number of an engine in the frontend's list
+  std::vector<std::int64_t> plan_of_;  ///< by engine: index in the frontend's list
   std::string refusal_;
 };
 
-/// Sizes of a convolution's tensors. The input is the part that is read, with the strides of the whole.
+/// Sizes of a convolution's tensors. `input` is the part that the convolution reads, with the strides of the
+/// whole tensor.
 struct ConvTensors {
   explicit ConvTensors(const ConvProblem& p)
       : rows(rows_of(p)),

@@ -13,9 +13,9 @@ namespace lockstep::cuda {
 
 class CudnnTarget;
 
-/// An operation graph of cuDNN and the engines that can run it: deterministic, compiled in cuDNN and not by
-/// NVRTC when they are first used, within the workspace limit, without duplicates, in the order of cuDNN's
-/// heuristics (mode A, then fallback).
+/// A cuDNN operation graph and the engines that can run it. The engines are deterministic, compiled in
+/// advance instead of by NVRTC on first use, and within the workspace limit. They are listed without
+/// duplicates in the order of cuDNN's heuristics (mode A, then fallback).
 class CudnnGraph {
  public:
   struct Engine {
@@ -30,17 +30,17 @@ class CudnnGraph {
   /// Makes an engine ready to run; returns whether cuDNN supports it.
   virtual bool build(std::size_t engine) = 0;
 
-  // Functions for an engine that was built.
+  // These functions require that the engine has been built.
   virtual std::size_t workspace_bytes(std::size_t engine) const = 0;
   virtual void run(std::size_t engine, StreamHandle stream, std::span<void* const> tensors,
                    void* workspace) const = 0;
 
-  /// Sizes of the tensors in bytes, in their order.
+  /// Sizes of the tensors in bytes, in the order of Dnn::plan.
   virtual const std::vector<std::size_t>& tensor_bytes() const = 0;
 };
 
-/// Graph with the tensors of Dnn::plan, in the same order. `target` must outlive it. Backward data writes
-/// only the part of the gradient that the convolution reads.
+/// Graph with the tensors of Dnn::plan, in the same order. `target` must outlive the graph. Backward data
+/// writes the input gradient only for the part of the input that the convolution reads.
 std::unique_ptr<CudnnGraph> conv_graph(const CudnnTarget& target, const ConvTask& task);
 
 }  // namespace lockstep::cuda

@@ -21,9 +21,9 @@ class CudnnTarget {
 
   /// "NVIDIA H200, cuDNN 9.19.0"
   const std::string& name() const { return name_; }
-  /// Whether the GPU is described by a file; operations cannot run.
+  /// Whether the GPU is described by a file; operations then cannot run.
   bool is_described() const { return !handle_.has_value(); }
-  /// Handle of the current GPU; not if is_described().
+  /// Handle of the current GPU. Must not be called if is_described().
   const CudnnHandle& handle() const { return *handle_; }
   /// Properties of the described GPU; null: current GPU.
   const std::shared_ptr<const cudnn_frontend::DeviceProperties>& properties() const { return properties_; }

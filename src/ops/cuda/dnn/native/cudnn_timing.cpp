@@ -16,11 +16,12 @@ namespace {
 
 using DeviceMemory = Handle<void*, cudaFree>;
 
-/// Number of engines to time: later ones are rarely faster.
+/// Number of engines to time; later engines are rarely faster.
 constexpr std::size_t engines_tried = 10;
-/// Runs in a row that form a round: the start of a graph costs about as much as a short kernel.
+/// Consecutive runs of a round. More than one, because starting a graph costs about as much as a short
+/// kernel.
 constexpr int runs = 20;
-constexpr std::size_t rounds = 3;  ///< of which the median counts
+constexpr std::size_t rounds = 3;  ///< the median round is used
 
 DeviceMemory memory_of(std::size_t bytes) {
   if (bytes == 0) return {};
@@ -35,10 +36,11 @@ DeviceMemory zeros(std::size_t bytes, cudaStream_t stream) {
   return memory;
 }
 
-/// Numbers of magnitude 0.5 to 1, read as float and as bfloat16. Each half of a word has the exponent of 0.5.
+/// Numbers of magnitude 0.5 to 1, whether read as float or as bfloat16: each half of a word has the exponent
+/// of 0.5.
 DeviceMemory random_numbers(std::size_t bytes, std::uint32_t seed, cudaStream_t stream) {
   constexpr std::uint32_t sign_and_mantissa = 0x807f807fU, exponent = 0x3f003f00U;
-  constexpr std::size_t words = 262139;  // repeated; a prime, so that rows of a tensor differ
+  constexpr std::size_t words = 262139;  // period of the numbers; a prime, so that rows of a tensor differ
   std::mt19937 generator(seed);
   std::vector<std::uint32_t> numbers(std::min(words, bytes / sizeof(std::uint32_t) + 1));
   for (std::uint32_t& each : numbers) {
@@ -85,8 +87,8 @@ class Stopwatch {
 
   void synchronize() const { check_cuda(cudaStreamSynchronize(stream()), "timing of cuDNN's engines"); }
 
-  /// Median of the rounds. During an additional first round, the host submits the others, so that the GPU
-  /// need not wait for the host between the events.
+  /// Median time of the rounds. During an additional first round, the host submits the others, so that the
+  /// GPU does not wait for the host between the events.
   double microseconds(const std::function<void()>& submit_round) const {
     submit_round();
     check_cuda(cudaEventRecord(events_[0].get(), stream()), "cudaEventRecord");
@@ -109,7 +111,7 @@ class Stopwatch {
   std::array<EventOwner, rounds + 1> events_;
 };
 
-/// Time of a run; empty if cuDNN refuses to run the engine.
+/// Microseconds of a run; empty if cuDNN refuses to run the engine.
 std::optional<double> time_of(const CudnnGraph& graph, std::size_t engine, std::span<void* const> tensors,
                               const Stopwatch& watch) {
   const cudaStream_t stream = watch.stream();
@@ -121,7 +123,7 @@ std::optional<double> time_of(const CudnnGraph& graph, std::size_t engine, std::
   try {
     run();  // loads the code
   } catch (const Error&) {
-    watch.synchronize();  // throws if the reason is the GPU
+    watch.synchronize();  // throws if the GPU has failed
     return std::nullopt;
   }
   watch.synchronize();

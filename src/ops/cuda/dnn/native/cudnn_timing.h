@@ -12,10 +12,10 @@ struct TimedEngine {
   std::size_t engine = 0;
   double microseconds = 0.0;
 };
-/// Times the first engines that can be built and run, on a stream of its own, and returns the fastest.
-/// Tensors hold random numbers, the same in each call: power and clocks of a GPU depend on the data. Measures
-/// a run among others in a graph, as in training, without the time of the host. Empty: no engine can run.
-/// Throws Error(resource) if memory is too small, or if the GPU fails.
+/// Times the first engines that can be built and run, on a separate stream, and returns the fastest; empty if
+/// no engine can run. Tensors hold random numbers, the same in each call, because a GPU's power and clocks
+/// depend on the data. Times consecutive runs in a graph, as in training, without the time of the host.
+/// Throws Error(resource) if memory is insufficient, or if the GPU fails.
 std::optional<TimedEngine> fastest_engine(CudnnGraph& graph);
 
 }  // namespace lockstep::cuda

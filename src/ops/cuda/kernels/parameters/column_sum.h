@@ -21,7 +21,8 @@ std::size_t chunks_of(const ColumnSum& problem);
 /// Size of the chunk sums: float [chunk][channel].
 std::size_t chunk_bytes(const ColumnSum& problem);
 
-/// Computes the chunk sums of a tensor, where no other kernel reads it.
+/// Computes the chunk sums of a tensor by a separate kernel, if no other kernel computes them while reading
+/// the tensor.
 void sum_chunks(StreamHandle stream, const ColumnSum& problem, const void* values, float* chunks);
 
 }  // namespace lockstep::cuda

@@ -7,13 +7,13 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Maximum number of layers of one kernel, whose arguments are limited to 4 KB.
+/// Maximum number of layers per kernel, which keeps the kernel's arguments below 4 KB.
 constexpr Index max_layers = 48;
 
-/// Number of taps that are read before the first is written: those of a 3 x 3 kernel.
+/// Number of taps that are read before the first one is written: all taps of a 3 x 3 kernel.
 constexpr Index tap_group = 9;
 
-/// Number of pairs of an out channel and an in channel of its group in the padded weights.
+/// Number of (out channel, in channel of its group) pairs in the padded weights.
 LOCKSTEP_HD Index pairs_of(const WeightForms& forms) {
   return forms.padded_out_channels * forms.padded_inputs;
 }
@@ -22,8 +22,8 @@ Index indices_of(const WeightPadding::Layer& layer) {
   return pairs_of(layer.forms) + (layer.bias != nullptr ? layer.forms.padded_out_channels : 0);
 }
 
-/// Pads layer by layer: one thread per pair of channels, for all its taps, then one per element of the padded
-/// bias. Taps are contiguous in the source, pairs in the result.
+/// Pads layer by layer: one thread per pair of channels copies all taps of the pair, then one thread per
+/// element copies the padded bias. Taps are contiguous in the source; pairs are contiguous in the result.
 template <class T>
 struct PadWeights {
   using Layer = WeightPadding::Layer;

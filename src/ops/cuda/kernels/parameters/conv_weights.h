@@ -10,21 +10,21 @@
 /// addresses are device addresses.
 namespace lockstep::cuda {
 
-/// Channels and groups of the network. ConvProblem has the padded ones. If the problem has one group and the
-/// network several, padded weights are zero between the groups.
+/// Channels and groups of the network; ConvProblem has the padded numbers. If the network has several groups
+/// but the problem has one, padded weights are zero between the groups.
 struct WeightShape {
   int out_channels = 0;
   int in_channels = 0;
   int groups = 1;
-  /// Pixels of the images that a linear layer reads: the padded channels of each pixel are channels of the
-  /// problem. 1: other layers.
+  /// Pixels of the images that a linear layer reads; the problem's channels are then the padded channels of
+  /// all pixels. 1 for other layers.
   int pixels = 1;
 };
 
-/// Sizes of both forms of weights. 32 bits: 64-bit divisions are slow on a GPU.
+/// Sizes of the weights in both forms, in the arena and padded. 32 bits: 64-bit divisions are slow on a GPU.
 struct WeightForms {
   unsigned out_channels, group_inputs, group_outputs;                 ///< of the network
-  unsigned padded_out_channels, padded_inputs, padded_group_outputs;  ///< of the problem; inputs of a group
+  unsigned padded_out_channels, padded_inputs, padded_group_outputs;  ///< of the problem; inputs per group
   unsigned taps;  ///< pixels of the kernel, or of a linear layer's images
 };
 WeightForms weight_forms(const ConvProblem& problem, const WeightShape& shape);
@@ -35,7 +35,7 @@ bool same_forms(const WeightForms& forms, Type type);
 /// Number of elements of the padded weights.
 std::size_t padded_weights(const ConvProblem& problem);
 
-/// Pads the weights of several layers of one type by one kernel, or a few for very many layers.
+/// Pads the weights of several layers with one kernel launch, or a few launches for very many layers.
 class WeightPadding {
  public:
   WeightPadding(StreamHandle stream, Type type) : stream_(stream), type_(type) {}

@@ -21,7 +21,7 @@ LOCKSTEP_HD std::size_t terms_of(std::size_t elements, std::size_t row) {
   return rest < row_elements ? rest : row_elements;
 }
 
-/// An Unpadding in the form that the kernel takes.
+/// An Unpadding in the form that the kernel uses.
 struct UnpaddingArgument {
   Index count, taps, group_inputs, padded_inputs;
   Index group_outputs, padded_group_outputs;
@@ -49,7 +49,7 @@ UnpaddingArgument weights_of(const Unpadding& of) {
           .weight = of.weight};
 }
 
-/// Copies element `i` in the order of `weight`, so that writes are contiguous.
+/// Copies element `i`, counted in the order of `weight`, so that writes are contiguous.
 template <class T>
 LOCKSTEP_HD void unpad_element(const UnpaddingArgument& of, Index i) {
   const Index pair = of.by_taps.quotient(i);
@@ -62,21 +62,21 @@ LOCKSTEP_HD void unpad_element(const UnpaddingArgument& of, Index i) {
   of.weight[i] = to_float(static_cast<const T*>(of.padded)[(k * of.taps + tap) * of.padded_inputs + c]);
 }
 
-/// A ChunkAddition in the form that the kernel takes.
+/// A ChunkAddition in the form that the kernel uses.
 struct AdditionArgument {
   Index chunks, stride;
   const float* from;
   float* sums;
 };
 
-/// Rows of threads: one per row_elements elements of an unpadding, one per channel of an addition. Only
-/// additions have a sum.
+/// Kernel with one row of threads per row_elements elements of an unpadding, and one row per channel of an
+/// addition. Only additions have a sum.
 template <class T>
 struct FinishGradients {
   using Sum = double;
   static constexpr std::size_t capacity = GradientFinish::capacity;
   Index unpaddings, additions, parts;
-  std::size_t ends[2 * capacity];  ///< ends of the rows of each part, in that order
+  std::size_t ends[2 * capacity];  ///< by part (unpaddings, then additions): end of its rows
   UnpaddingArgument weights[capacity];
   AdditionArgument addition[capacity];
 

@@ -16,8 +16,8 @@ struct Unpadding {
   float* weight;
 };
 
-/// Second step of a ColumnSum: sums[channel] = sum over the chunks, for the first `channels`. Without pixels:
-/// zeros.
+/// Second step of a ColumnSum: sums[channel] = sum over the chunks, for the first `channels` channels. Zeros
+/// if the problem has no pixels.
 struct ChunkAddition {
   ColumnSum problem;
   int channels;
@@ -25,8 +25,8 @@ struct ChunkAddition {
   float* sums;
 };
 
-/// Finishes the parameter gradients of several operations by one kernel. Memory that it reads must not change
-/// before run().
+/// Finishes the parameter gradients of several operations with one kernel. The memory to be read must not
+/// change before run().
 class GradientFinish {
  public:
   /// Maximum number of each kind of work between two runs.

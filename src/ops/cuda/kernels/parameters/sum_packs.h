@@ -16,8 +16,8 @@ struct PackSum {
   }
 };
 
-/// First step of a ColumnSum over the packs that source(index of a pack) returns. Calls it once per pack, so
-/// that it may also store the pack. One row per pack of channels of each chunk of pixels.
+/// First step of a ColumnSum over the packs that source(index of a pack) returns. Calls `source` once per
+/// pack, so that `source` may also store the pack. One row for each pack of channels in each chunk of pixels.
 template <class Source>
 struct SumPacks {
   using Sum = PackSum;
