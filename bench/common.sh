@@ -1,4 +1,4 @@
-# Functions shared by the scripts of this folder. To be sourced.
+# Functions shared by the scripts of this folder, which source this file.
 # shellcheck shell=bash
 
 lockstep=${LOCKSTEP:-build/release/lockstep}
@@ -12,7 +12,7 @@ fail() {
   exit 2
 }
 
-# Ends the script unless lockstep and the Python packages are installed; makes the folder $work, removed at the end.
+# Exits with an error unless lockstep and the Python packages exist; creates the folder $work, removed at exit.
 prepare() { # Python packages
   [[ -x $lockstep ]] ||
     fail "$lockstep does not exist; build it: cmake --preset release && cmake --build --preset release"
@@ -26,7 +26,7 @@ prepare() { # Python packages
   trap 'rm -rf "$work"' EXIT
 }
 
-# Runs a command with its output in a file, which is shown if the command fails.
+# Runs a command and redirects its output to a file. Prints the file if the command fails.
 quietly() { # file command...
   local log=$1
   shift
@@ -37,30 +37,30 @@ quietly() { # file command...
   }
 }
 
-# Runs lockstep with its output in $work/log.
+# Runs lockstep on some ranks, with its output in $work/log.
 on_ranks() { # ranks argument...
   quietly "$work/log" mpirun --oversubscribe --bind-to none -np "$1" "$lockstep" "${@:2}"
 }
 
-# Prints the images/s of the last epoch in a program's output.
+# Prints the images/s of the last epoch from a file with a program's output.
 speed() { sed -n 's|^\(.* \)\{0,1\}\([0-9.]*\) img/s$|\2|p' "$1" | tail -n 1; }
 
-# Prints the median of the numbers that it reads; a dash if there are none.
+# Prints the median of the numbers on stdin, or a dash if there are none.
 middle() { # format
   sort -n | awk -v format="$1" '{v[NR] = $1}
     END {if (NR == 0) print "-"; else printf format "\n", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'
 }
 median() { middle "${2:-%.0f}" <"$work/$1"; } # name [format]
-# Prints the median of the rounds' ratios, since other load on the machine changes little within a round.
+# Prints the median of the ratios of single rounds: other load on the machine changes little within a round.
 ratio() { paste "$work/$1" "$work/$2" | awk 'NF == 2 {print $1 / $2}' | middle '%.2f'; }
-# Appends the largest figure of the last round among the names to the target's figures.
+# Appends the largest last-round figure of the given names to the figures of the target.
 add_best() { # target name...
   local target=$1 name
   shift
   for name in "$@"; do tail -n 1 "$work/$name"; done | sort -n | tail -n 1 >>"$work/$target"
 }
 
-# Measures one round of each name; the script defines `measure NAME`, which prints images/s.
+# Measures one round of each name. The script must define `measure NAME`, which prints images/s.
 measure_round() { # label name...
   local label=$1 name
   shift
@@ -88,7 +88,7 @@ conditions() {
   echo
 }
 
-# Writes $work/table to docs/performance.md, between this script's marks.
+# Writes $work/table to docs/performance.md, between the begin and end marks of the running script.
 write_table() {
   awk -v file="$work/table" -v script="${0##*/}" '
     $0 == "<!-- " script " begin -->" {print; print ""; while ((getline line < file) > 0) print line; print ""; inside = 1; next}

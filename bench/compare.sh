@@ -32,7 +32,7 @@ done
 [[ $quick == no || $write == no ]] || fail "--quick is not accurate enough for --write"
 prepare torch,numpy
 
-# Trains two epochs; the first one warms up. The short last batch is left out, as in PyTorch's program.
+# Trains two epochs, the first one as warm-up. Drops the short last batch, as PyTorch's program does.
 ours() { # ranks threads
   on_ranks "$1" train --epochs 2 --lr 0.2 --drop-last --threads "$2" && speed "$work/log"
 }

@@ -35,7 +35,7 @@ done
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || fail "--rounds takes a number"
 prepare torch,numpy
 
-# Prints the number of steps of a measurement: about 1,000 small images, or 200 large ones.
+# Prints the number of steps of a measurement: 1,024 small images, or 192 large ones.
 steps_of() { # model batch
   local images=1024
   [[ $1 == resnet18-d2l ]] || images=192

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Measures sums of gradients between hosts and, in the same run, MPI_Allreduce. The hosts are network namespaces of
-# this machine, each with its own link to one switch. Prints times, bytes sent, and the share of the link's rate that
-# the bytes use which one rank per host has to send. Must run as root. Ends its processes and removes its namespaces
-# at the end, even if it is interrupted or terminated.
+# this machine, each with its own link to one switch. Prints times, bytes sent, and the share of the link's rate that is
+# needed to send the bytes of one rank per host. Must run as root. Ends its processes and removes its namespaces at the
+# end, even if it is interrupted or terminated.
 #
 #   bench/hosts.sh [--hosts N] [--ranks N] [--rate MBIT] [--rounds N] [--program FILE] [-- COMMAND...]
 #
@@ -40,9 +40,9 @@ done
 ((EUID == 0)) || fail "must run as root, to make network namespaces"
 [[ -x $program ]] || fail "$program does not exist; build it: cmake --preset release && cmake --build --preset release"
 
-name=hosts$$  # of the namespaces and their switch
+name=hosts$$  # name of the switch namespace, and prefix of the host namespaces
 work=$(mktemp -d)
-signal_hosts() { # sends signal $1 to all processes of the hosts; fails when there are none
+signal_hosts() { # sends signal $1 to all processes of the hosts; fails if there are none
   local found=1
   for ((i = 0; i < hosts; ++i)); do
     for process in $(ip netns pids "$name-$i" 2> /dev/null); do
@@ -79,8 +79,8 @@ for ((i = 0; i < hosts; ++i)); do
   limit "$name-$i" eth0
 done
 
-# mpirun calls this script instead of ssh: ADDRESS COMMAND... Each host has its own name and its own folder for
-# temporary files, where Open MPI keeps files of its daemons.
+# mpirun calls this agent instead of ssh, with the arguments ADDRESS COMMAND... Each host has a separate host name and
+# a separate folder for temporary files, where Open MPI keeps the files of its daemons.
 cat > "$work/agent" << AGENT
 #!/usr/bin/env bash
 host=\$((\${1##*.} - 1))
@@ -101,7 +101,7 @@ on_hosts() {
     -np $((hosts * ranks)) "$@"
 }
 
-bytes() { # of each host: sent and received
+bytes() { # prints the bytes sent and received by each host
   for ((i = 0; i < hosts; ++i)); do
     ip netns exec "$name-$i" cat /sys/class/net/eth0/statistics/{tx,rx}_bytes | tr '\n' ' '
   done

@@ -1,4 +1,5 @@
-// Measures CPU operations with each instruction set of this machine: one thread, best of many runs.
+// Measures CPU operations with each instruction set of this machine, in one thread; prints the best of many
+// runs.
 //   kernels [samples [seconds per operation [part of a name]]]
 // Not part of the default build: compile with src/ on the include path, link with the lockstep library.
 #include <fmt/format.h>
@@ -23,11 +24,12 @@ struct Layer {
   Shape input;
   GraphNode::Epilogue epilogue = {};
 
-  /// Whether it reads images, whose gradient is not needed.
+  /// Whether the layer reads images, so that the gradient of its input is not needed.
   bool is_first() const { return input.channels <= 3; }
 };
 
-/// A convolution as in residual and mobile networks: padding of half the kernel, no bias, no epilogue.
+/// A convolution as in residual and mobile networks: padded by half the kernel size, without bias and
+/// epilogue.
 Layer plain(const char* name, int inputs, int size, int outputs, int kernel, int stride, int groups = 1) {
   return {.name = name,
           .operation = Conv2d{.channels = outputs,
@@ -81,7 +83,7 @@ std::vector<Layer> layers() {
   };
 }
 
-/// Owner of aligned arrays with values between -0.5 and 0.5.
+/// Owns aligned arrays, filled with random values between -0.5 and 0.5.
 class Arrays {
  public:
   float* add(std::size_t count) {

@@ -1,8 +1,8 @@
 # Functions for the bill of materials of a bundle (SPDX 2.3, in JSON), from the package manager of Debian. For another
 # processor, DPKG_ADMINDIR is set to the database of the packages in SYSROOT.
 
-# packages_of(<packages> <others> <file>...): finds the packages that files belong to, and the names of files of which
-# dpkg knows none. Folders may have been merged into /usr since a package was made, so both paths are tried.
+# packages_of(<packages> <others> <file>...): finds the packages that files belong to, and the names of files that
+# belong to none. Folders may have been merged into /usr since a package was made, so both paths are tried.
 function(packages_of packages others)
   string(REGEX REPLACE "([.+])" "\\\\\\1" root "${SYSROOT}")
   set(paths)
@@ -31,7 +31,7 @@ function(packages_of packages others)
   set(${others} ${unknown} PARENT_SCOPE)
 endfunction()
 
-# The licences that Debian's copyright file of a package names, in the package's own words.
+# licences_of(<result> <package>): licences in Debian's copyright file of a package, as they are written there.
 function(licences_of result package)
   string(REGEX REPLACE ":.*" "" name ${package})
   set(${result} "" PARENT_SCOPE)
@@ -46,8 +46,8 @@ function(licences_of result package)
   endif()
 endfunction()
 
-# write_bill_of_materials(<file> <copied file>...): lists lockstep, the packages of the files that were copied, and those
-# of libraries that are compiled in. Without dpkg, the copied files are listed by their names.
+# write_bill_of_materials(<file> <copied file>...): lists lockstep, the packages of the files that were copied, and the
+# packages of libraries that are compiled in. Without dpkg, lists the names of the copied files.
 function(write_bill_of_materials output)
   packages_of(packages names ${ARGN} ${SYSROOT}/usr/include/hwy/highway.h ${SYSROOT}/usr/include/nlohmann/json.hpp)
   set(no_assertions "\"downloadLocation\": \"NOASSERTION\", \"filesAnalyzed\": false,

@@ -1,6 +1,6 @@
 # Targets for relocatable archives in the build folder, for machines without a package manager:
 #   bundle       lockstep-VERSION-PROCESSOR.tar.gz: program, Open MPI, libraries, scripts, and lockstep.spdx.json, which
-#                lists the packages that these come from (make_bundle.cmake)
+#                lists the packages that the files come from (make_bundle.cmake)
 #   bundle-data  lockstep-VERSION-PROCESSOR-data.tar.gz: Fashion-MNIST; unpacks into the same folder
 set(LOCKSTEP_BUNDLE_DATA /usr/share/datasets/fashion-mnist CACHE PATH "Folder of Fashion-MNIST for bundle-data")
 set(bundle_name lockstep-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR})

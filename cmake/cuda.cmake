@@ -1,6 +1,6 @@
 # The CUDA backend. Its folders, in the layers that have one:
-#   cuda/         plans and kernels, without CUDA's headers, so that tests compile and run them on the host too. A .cu
-#                 source with an operation's plan and kernels is compiled like those in cuda/kernels
+#   cuda/         plans and kernels, without CUDA's headers, so that tests compile and run them on the host, too. A .cu
+#                 source with an operation's plan and kernels is compiled like the sources in cuda/kernels
 #   cuda/kernels  .cu sources: arithmetic, compiled by nvcc for the GPU and by the host's compiler for tests
 #   cuda/native   calls of CUDA and cuDNN
 #   nccl/         calls of NCCL, through functions that tests replace
@@ -53,8 +53,8 @@ function(lockstep_glob_backend result pattern)
   set(${result} ${all} PARENT_SCOPE)
 endfunction()
 
-# lockstep_join_cuda(<result> <name> <source>...): what nvcc compiles: in unity builds, files of five sources each, since
-# headers take longer than most sources. CMake 3.25 does not join CUDA sources.
+# lockstep_join_cuda(<result> <name> <source>...): lists the files that nvcc compiles. In unity builds, each joins five
+# sources, because headers take longer to compile than most sources. CMake 3.25 does not join CUDA sources itself.
 function(lockstep_join_cuda result name)
   set(sources ${ARGN})
   set(units)
@@ -75,7 +75,7 @@ function(lockstep_join_cuda result name)
   set(${result} ${units} ${sources} PARENT_SCOPE)
 endfunction()
 
-# Kernels and the sources of operations have names in common.
+# Joined separately, because kernels and the sources of operations have names in common.
 lockstep_glob_backend(kernel_sources "/cuda/kernels/.*[.]cu$")
 lockstep_glob_backend(operation_sources "/cuda/(dnn/)?[^/]*[.]cu$")
 lockstep_join_cuda(kernel_units kernels ${kernel_sources})

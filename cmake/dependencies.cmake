@@ -4,8 +4,8 @@ find_package(MPI REQUIRED COMPONENTS C)
 find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(fmt REQUIRED)
-# NAME:MODULE of pkg-config. Programs outside this tree that use the static library find the same ones, except Highway,
-# by cmake/lockstepConfig.cmake.in or cmake/lockstep.pc.in.
+# Libraries, as NAME:MODULE of pkg-config. Programs outside this tree that use the static library find the same ones,
+# except Highway, through cmake/lockstepConfig.cmake.in or cmake/lockstep.pc.in.
 set(lockstep_modules hwloc:hwloc xxhash:libxxhash deflate:libdeflate jpeg:libjpeg png:libpng webp:libwebp
     archive:libarchive crypto:libcrypto)
 foreach(library ${lockstep_modules} highway:libhwy)
@@ -22,7 +22,7 @@ if(LOCKSTEP_LIBARCHIVE)
   set(archive_library ${LOCKSTEP_LIBARCHIVE})
 endif()
 
-# Libraries that every program needs which uses the static library.
+# Libraries that every program that uses the static library needs.
 add_library(lockstep_link_dependencies INTERFACE)
 target_link_libraries(lockstep_link_dependencies INTERFACE
   MPI::MPI_C fmt::fmt PkgConfig::hwloc PkgConfig::xxhash PkgConfig::deflate PkgConfig::jpeg PkgConfig::png

@@ -1,4 +1,4 @@
-# Writes what the programs print about themselves into PREFIX/share: manual pages, and completion for bash and zsh.
+# Writes manual pages, and completion for bash and zsh, into PREFIX/share. The programs themselves print the content.
 #   cmake -D PROGRAM=<lockstep> -D LAUNCHER=<lockstep-run> -D PREFIX=<folder> [-D EMULATOR=<program that runs them>]
 #     -P install_help.cmake
 set(manual ${PREFIX}/share/man/man1)

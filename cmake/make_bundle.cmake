@@ -1,9 +1,9 @@
 # Makes an archive: cmake -D NAME= -D VERSION= -D SOURCE= -D BUILD= ... -P make_bundle.cmake
-# With DATA, it contains the files of that folder. Otherwise it contains PROGRAM, LAUNCHER, the Open MPI of
-# MPIEXEC, its plugins that need no further libraries (none for special network hardware), and the libraries that these
-# load. It contains neither the C library, which must be at least as new as the one that these were linked to, nor
-# CUDA's libraries. For another processor, Open MPI and the libraries come from SYSROOT, which has a dpkg database, and
-# EMULATOR runs programs.
+# With DATA, the archive contains the files of that folder. Otherwise it contains PROGRAM, LAUNCHER, the Open MPI of
+# MPIEXEC, those of its plugins that need no further libraries (none for special network hardware), and the libraries
+# that all of them load. It does not contain CUDA's libraries or the C library; the C library of a machine must be at
+# least as new as the one that the programs were linked to. For another processor, Open MPI and the libraries come from
+# SYSROOT, which has a dpkg database, and EMULATOR runs programs.
 cmake_minimum_required(VERSION 3.22)
 include(${CMAKE_CURRENT_LIST_DIR}/bill_of_materials.cmake)
 set(CMAKE_GET_RUNTIME_DEPENDENCIES_PLATFORM linux+elf)
@@ -11,7 +11,7 @@ set(CMAKE_GET_RUNTIME_DEPENDENCIES_COMMAND ${CMAKE_OBJDUMP})
 if(SYSROOT)
   file(REAL_PATH ${SYSROOT} SYSROOT)
   set(ENV{DPKG_ADMINDIR} ${SYSROOT}/var/lib/dpkg)
-  # CMake asks ldconfig for the folders of libraries; this prints those of SYSROOT in the same form.
+  # CMake asks ldconfig for the folders of libraries; this command prints the folders of SYSROOT in the same form.
   file(GLOB library_folders ${SYSROOT}/usr/lib/*-linux-gnu ${SYSROOT}/lib/*-linux-gnu)
   set(CMAKE_LDCONFIG_COMMAND printf "%s:\\n" ${library_folders})
 endif()
@@ -40,7 +40,7 @@ if(DATA)
   return()
 endif()
 
-# Finds the folders of the installed Open MPI, below SYSROOT.
+# Finds a folder of the installed Open MPI, below SYSROOT.
 function(ask_open_mpi result what)
   execute_process(COMMAND ${EMULATOR} ${ompi_info} --parsable --path ${what} OUTPUT_VARIABLE answer ERROR_QUIET)
   if(NOT answer MATCHES "path:${what}:([^\n]+)")
@@ -58,7 +58,7 @@ ask_open_mpi(settings_folder sysconfdir)
 file(GLOB plugins ${plugin_folder}/mca_*.so)
 file(GLOB pmix_plugins ${plugin_folder}/mca_pmix_ext*.so)
 
-# Finds the libraries that files load, without those of the C library.
+# Finds the libraries that files load, except the libraries of glibc.
 function(libraries_of result)
   file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${ARGN} RESOLVED_DEPENDENCIES_VAR found
        UNRESOLVED_DEPENDENCIES_VAR missing
@@ -109,8 +109,8 @@ file(RENAME ${folder}/libexec/${mpirun_name} ${folder}/libexec/mpirun)
 get_filename_component(program_name ${PROGRAM} NAME)
 execute_process(COMMAND ${STRIP} ${folder}/libexec/${program_name} COMMAND_ERROR_IS_FATAL ANY)
 
-# bin has the start script under the name of each program (copies, as links would be resolved), and the launchers.
-# lockstep-run needs no library; it starts the others by these scripts.
+# bin has a copy of the start script under the name of each program (links would be resolved), and the launchers.
+# lockstep-run needs no library; it starts the other programs through these scripts.
 set(names lockstep mpirun orted)
 foreach(test ${gpu_tests})
   get_filename_component(name ${test} NAME)

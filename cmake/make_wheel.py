@@ -13,7 +13,7 @@ import platform
 import sys
 import zipfile
 
-# Replaces this process by a program of the bundle.
+# Source of the wheel's module, which replaces its process by a program of the bundle.
 MODULE = '''"""Starts lockstep. Has no interface for Python programs."""
 import os
 import sys

@@ -1,5 +1,5 @@
-# Export and import of ONNX files (src/onnx), which are messages of protobuf:
-#   protobuf/     reads and writes them. Of Debian's libonnx, only the description of the messages is used, for which
+# Export and import of ONNX files (src/onnx), which are protobuf messages:
+#   protobuf/     reads and writes the files. Uses only the description of the messages in Debian's libonnx, from which
 #                 protoc generates code
 #   no_protobuf/  the same functions for builds without protobuf: they report the reason
 set(LOCKSTEP_ONNX AUTO CACHE STRING "ONNX export and import: AUTO (if protobuf and onnx.proto are found), ON or OFF")
@@ -13,7 +13,7 @@ elseif(NOT lockstep_onnx_missing AND NOT LOCKSTEP_ONNX_PROTO_DIR)
 endif()
 
 file(GLOB onnx_sources CONFIGURE_DEPENDS src/onnx/*.cpp)
-add_library(lockstep_onnx INTERFACE)  # what sources that use the messages need
+add_library(lockstep_onnx INTERFACE)  # dependencies of sources that use the messages
 if(lockstep_onnx_missing)
   if(LOCKSTEP_ONNX STREQUAL "ON")
     message(FATAL_ERROR "LOCKSTEP_ONNX=ON, but ${lockstep_onnx_missing}")

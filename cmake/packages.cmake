@@ -1,5 +1,5 @@
 # Packages of what `cmake --install` installs: `cpack --config BUILD/CPackConfig.cmake` writes a .deb and a .tar.zst.
-# Target wheel, of the bundle: a wheel, for machines with pip and without root (make_wheel.py).
+# The target `wheel` makes a wheel of the bundle, for machines with pip but without root (make_wheel.py).
 set(CPACK_PACKAGE_NAME lockstep)
 set(CPACK_PACKAGE_VENDOR lockstep)
 set(CPACK_PACKAGE_CONTACT "The lockstep authors <lockstep@example.org>")
@@ -13,14 +13,14 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_GENERATOR DEB TZST)
 set(CPACK_THREADS 0)
 
-# Its dependencies are the packages of the libraries that it is linked to, and mpirun.
+# The .deb depends on the packages of the libraries that the programs are linked to, and on mpirun.
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS openmpi-bin)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS openssh-client)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS dataset-fashion-mnist)
-if(CMAKE_SYSROOT)  # for another processor: its libraries, and the packages that these are from
+if(CMAKE_SYSROOT)  # for another processor: the folders of its libraries, and the database of their packages
   set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE ${LOCKSTEP_DEBIAN_ARCHITECTURE})
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}
       ${CMAKE_SYSROOT}/lib/${CMAKE_LIBRARY_ARCHITECTURE})

@@ -1,5 +1,5 @@
-# Protobuf, in which TensorBoard's event files and ONNX models (onnx.cmake) are written. Folders named protobuf use it;
-# those named no_protobuf have the same functions for builds without it.
+# Protobuf, the format of TensorBoard's event files and of ONNX models (onnx.cmake). Folders named protobuf use it;
+# folders named no_protobuf have the same functions for builds without it.
 set(LOCKSTEP_PROTOBUF AUTO CACHE STRING "Event files for TensorBoard, and ONNX: AUTO (if protobuf is found), ON or OFF")
 
 set(lockstep_protobuf_missing "")
@@ -24,8 +24,8 @@ else()
   message(STATUS "  protobuf                off (--tensorboard): ${lockstep_protobuf_missing}")
 endif()
 
-# lockstep_protoc(<folder> <name>): a rule by which protoc makes NAME.pb.cc and NAME.pb.h, in ${lockstep_generated}, of
-# FOLDER/NAME.proto.
+# lockstep_protoc(<folder> <name>): adds a rule by which protoc generates NAME.pb.cc and NAME.pb.h, in
+# ${lockstep_generated}, from FOLDER/NAME.proto.
 set(lockstep_generated ${PROJECT_BINARY_DIR}/protobuf)
 function(lockstep_protoc folder name)
   file(MAKE_DIRECTORY ${lockstep_generated})
@@ -34,8 +34,9 @@ function(lockstep_protoc folder name)
     COMMAND ${LOCKSTEP_PROTOC} --proto_path=${folder} --cpp_out=lite:${lockstep_generated} ${name}.proto)
 endfunction()
 
-# lockstep_add_protobuf(<target> <folder> <name>): adds to a target the sources of FOLDER/protobuf, with what protoc makes
-# of FOLDER/NAME.proto, which they include as <NAME.pb.h>; without protobuf, those of FOLDER/no_protobuf.
+# lockstep_add_protobuf(<target> <folder> <name>): adds to a target the sources of FOLDER/protobuf and the code that
+# protoc generates from FOLDER/NAME.proto, which they include as <NAME.pb.h>; without protobuf, adds the sources of
+# FOLDER/no_protobuf.
 function(lockstep_add_protobuf target folder name)
   set(folder ${PROJECT_SOURCE_DIR}/${folder})
   if(lockstep_protobuf_missing)

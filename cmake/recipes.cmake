@@ -1,4 +1,4 @@
-# Writes recipes() of src/cli/recipes/recipes.h, with the texts of the files:
+# Generates the function recipes() of src/cli/recipes/recipes.h, which returns the texts of the files:
 #   cmake -D OUTPUT=FILE "-D FILES=recipes/a.cfg;recipes/b.cfg" -P recipes.cmake
 set(rows "")
 foreach(file IN LISTS FILES)

@@ -1,8 +1,8 @@
 # Compiles the sources in the folders `kernels` of src/ops/cpu once per instruction set (level); amx replaces only some
 # kernels of avx512. LOCKSTEP_LEVEL names the namespace, and the program chooses a level at start. These sources contain
-# only arithmetic: an inline function of a library could be linked from a level that the machine does not have. `target`,
-# and targets with lockstep_level_definitions, see which levels there are (src/ops/cpu/kernels/table.h).
-# lockstep_kernels has the objects.
+# only arithmetic, because the linker could keep a library's inline function that was compiled for a level that the
+# machine does not have. Definitions of `target`, and of targets with lockstep_level_definitions, name the levels that
+# there are (src/ops/cpu/kernels/table.h). The variable lockstep_kernels lists the objects.
 function(lockstep_add_simd_levels target)
   file(GLOB_RECURSE kernels RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS src/ops/cpu/*.cpp)
   list(FILTER kernels INCLUDE REGEX "/kernels/")
@@ -32,12 +32,12 @@ function(lockstep_add_simd_levels target)
     target_include_directories(lockstep_kernels_${level} PRIVATE include src)
     target_link_libraries(lockstep_kernels_${level} PRIVATE PkgConfig::highway)
     target_compile_definitions(lockstep_kernels_${level} PRIVATE LOCKSTEP_LEVEL=${level} HWY_COMPILE_ONLY_STATIC)
-    # GCC 12 warns of the undefined operand of its own AVX-512 intrinsics (bug 105593).
+    # GCC 12 warns about the undefined operand of its own AVX-512 intrinsics (bug 105593).
     target_compile_options(lockstep_kernels_${level} PRIVATE ${${level}_flags} $<$<CONFIG:Debug>:-O1>
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>)
     if(LOCKSTEP_SANITIZE)
-      # Checks of pointers that wrap around take two thirds of the time to compile unrolled loops. The address sanitizer
-      # sees what is accessed through such a pointer.
+      # Checks for pointers that wrap around take two thirds of the time to compile unrolled loops. The address
+      # sanitizer detects accesses through pointers that have wrapped around.
       target_compile_options(lockstep_kernels_${level} PRIVATE -fno-sanitize=pointer-overflow)
     endif()
     if(NOT level STREQUAL "amx")  # a precompiled header does not pay for one source

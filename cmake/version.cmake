@@ -1,4 +1,4 @@
-# Writes the functions of src/core/version.h:
+# Generates the functions of src/core/version.h:
 #   cmake -D VERSION=... -D CUDA=<version, or empty> -D ROOT=<repository> -D EXCLUDE=<regular expression of sources that
 #     do not affect results> -D OUTPUT=FILE -P version.cmake
 file(GLOB_RECURSE sources RELATIVE ${ROOT}

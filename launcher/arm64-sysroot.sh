@@ -18,7 +18,7 @@ names() {
   packages_of build sysroot | grep -- '-dev$' && packages_of runtime
 }
 
-# apt_arm64 COMMAND...: apt-get for a system of this system's sources that is of arm64 and has no packages yet.
+# apt_arm64 COMMAND...: runs apt-get for an empty arm64 system with this system's package sources.
 apt_arm64() {
   apt-get -q -y -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User= -o Debug::NoLocking=1 \
     -o Dir::State="$packages" -o Dir::State::status="$packages/status" -o Dir::Cache="$packages" \
@@ -56,7 +56,7 @@ register() {
 unpack() {
   local archive link
   rm -rf "$folder" "$unpacked" && mkdir -p "$unpacked/var/lib/dpkg/info" || return
-  echo 1 >"$unpacked/var/lib/dpkg/info/format"  # names of files have the architecture
+  echo 1 >"$unpacked/var/lib/dpkg/info/format"  # file names contain the architecture
   printf '%s\n' "$(dpkg --print-architecture)" arm64 >"$unpacked/var/lib/dpkg/arch"
   for archive in "$packages"/archives/*.deb; do
     dpkg-deb -x "$archive" "$unpacked" && register "$archive" || return
@@ -66,11 +66,11 @@ unpack() {
   done
   find "$unpacked/usr/share/doc" -type f ! -name copyright -delete || return
   rm -rf "$packages" "$unpacked"/usr/share/{locale,man,perl} &&
-    touch "$unpacked" && mv "$unpacked" "$folder"  # its time was that of an archive
+    touch "$unpacked" && mv "$unpacked" "$folder"  # unpacking gave it the time of an archive
 }
 
 [[ ${1-} != --help && ${1-} != -h ]] || { print_help; exit; }
-# Its database has the paths of its files, which a folder that was moved has no longer.
+# The dpkg database has absolute paths, which are wrong once the folder is moved.
 made_here() { [[ $(head -qn 1 "$folder/var/lib/dpkg/info/libc6:arm64.list" 2>/dev/null) == "$folder" ]]; }
 if [[ $folder -nt $launcher/packages.txt && $folder -nt $0 ]] && made_here; then exit; fi
 command -v apt-get >/dev/null ||

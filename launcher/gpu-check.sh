@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Checks and measures lockstep on a machine with a GPU, from an unpacked bundle or a source tree with a build. Needs bash,
-# coreutils, awk, grep, sed and tar; PyTorch, ncu and compute-sanitizer are used where they are. After each stage, the
-# folder of results and the archive are complete: gpu-check.json, gpu-check.md to read, and a log of each command.
+# Checks and measures lockstep on a machine with a GPU, from an unpacked bundle or a source tree with a build. Needs
+# bash, coreutils, awk, grep, sed and tar; uses PyTorch, ncu and compute-sanitizer if installed. After each stage, the
+# folder of results and the archive are complete so far: gpu-check.json, gpu-check.md to read, and all commands' logs.
 #   launcher/gpu-check.sh [--part 1|2] [--output DIR] [--archive FILE] [--data-dir DIR] [--only STAGE,...] [--rehearse]
-#   --part 1|2      one half of the stages, in less than 9 minutes; the second continues the record in --output
+#   --part 1|2      half of the stages, in less than 9 minutes; part 2 continues the record of part 1 in --output
 #   --output DIR    folder of the results; default gpu-check-HOST
 #   --archive FILE  all results in one file; default DIR.tar.gz
 #   --data-dir DIR  folder of Fashion-MNIST
 #   --only STAGES   some of: machine doctor smoke headline profile tests digests errors
-#                   torch losses accuracy sanitizers bench ops allreduce; most need that smoke has run
+#                   torch losses accuracy sanitizers bench ops allreduce; most need smoke to have run
 #   --rehearse      tiny networks and few steps, to try the check itself on the program of $LOCKSTEP
-# GPU_CHECK_LIMIT: seconds after which the check has ended; default 530 with --part, else 1060.
-# GPU_CHECK_CASE_LIMIT: seconds after which any single command is ended, if its own limit is higher.
-# The exit status is 0 if no stage failed, 4 if no step could be made on a GPU, else 1.
+# GPU_CHECK_LIMIT: time limit of the whole check in seconds; default 530 with --part, else 1060.
+# GPU_CHECK_CASE_LIMIT: upper bound in seconds for the time limit of each command.
+# The exit status is 0 if no stage failed, 4 if no training step ran on a GPU, else 1.
 set -euo pipefail
 export LC_ALL=C  # for numbers with a point
 here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd -P)
@@ -47,7 +47,7 @@ while (($# > 0)); do
   shift 2
 done
 
-# The second call knows what works on the machine from the record of the first one, or tries again.
+# Part 2 takes from the record of part 1 what works on the machine, or tries again.
 part_1=(machine doctor smoke headline profile tests digests errors)
 part_2=(torch losses accuracy sanitizers bench ops allreduce)
 case $part in
@@ -56,7 +56,7 @@ case $part in
   '') stages=("${part_1[@]}" "${part_2[@]}") ;;
   *) fail "--part must be 1 or 2" ;;
 esac
-# The longest that a stage may take, in seconds.
+# Time limit of each stage, in seconds.
 declare -A limits=([machine]=20 [doctor]=45 [smoke]=180 [headline]=150 [profile]=130 [tests]=240 [digests]=100 [errors]=60
   [torch]=300 [losses]=60 [accuracy]=120 [sanitizers]=130 [bench]=150 [ops]=60 [allreduce]=40)
 for name in $(tr ',' ' ' <<<"$only"); do
@@ -64,7 +64,7 @@ for name in $(tr ',' ' ' <<<"$only"); do
 done
 whole_limit=${GPU_CHECK_LIMIT:-$([[ -n $part ]] && echo 530 || echo 1060)}
 reserve=8  # seconds at the end, for the archive
-least=4    # seconds that are worth a stage
+least=4    # with fewer seconds left, no stage begins
 SECONDS=0
 
 first_executable() {
@@ -88,12 +88,12 @@ output=$(cd "$output" && pwd -P)
 archive=${archive:-$output.tar.gz}
 if [[ $archive != /* ]]; then archive=$PWD/$archive; fi
 if ((EUID == 0)); then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
-# All ranks are of this host, where mpirun must not look for a program that starts them on others.
+# All ranks run on this host, so mpirun must not look for ssh or rsh.
 if [[ -z ${OMPI_MCA_plm:-}${SLURM_JOB_ID:-} ]] && ! command -v ssh rsh >/dev/null; then export OMPI_MCA_plm=isolated; fi
 
 # --- the record: gpu-check.tsv (record.awk has its lines), from which gpu-check.json and gpu-check.md are made ---
 
-# Adds a line. If that fails, the check continues, since there are logs of all commands, too.
+# Adds a line. If that fails, the check continues, because every command has a log, too.
 record() {
   local line
   printf -v line '%s\t' "${@//[[:cntrl:]]/ }"
@@ -105,7 +105,7 @@ recorded() {
   awk -F '\t' -v name="$1" '($1 == "fact" || $1 == "figure") && $2 == name {value = $3} END {print value}' \
     "$output/gpu-check.tsv"
 }
-# Replaces a file by the output of a command, as a whole: a killed check leaves the old one or the new one.
+# Replaces a file by the output of a command, atomically: a killed check leaves the old file or the new one.
 replace() { # file command...
   local file=$1
   shift
@@ -113,7 +113,7 @@ replace() { # file command...
   any_failed=yes
   echo "gpu-check.sh: cannot write $file" >&2
 }
-# Status 1 of tar: a file has changed while it was read.
+# Status 1 of tar only means that a file changed while it was read.
 packed() { tar -czf - --exclude "*.tar.gz*" -C "$(dirname "$output")" "$(basename "$output")" || (($? == 1)); }
 write_results() {
   local files=("$here/gpu-check/targets.txt" "$output/gpu-check.tsv")
@@ -137,7 +137,7 @@ trap interrupted TERM INT
 # shellcheck source=launcher/gpu-check/stages.sh
 source "$here/gpu-check/stages.sh"
 
-# Runs a stage as a process of its own; its commands end at the stage's limit.
+# Runs a stage in a process of its own; a command that still runs at the time limit of the stage is ended.
 run_stage() { # name
   local name=$1 left=$((whole_limit - reserve - SECONDS)) started=$SECONDS status=0 result=passed reason=
   record stage "$name"

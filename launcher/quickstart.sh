@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds and installs lockstep, and trains LeNet with two ranks, on a fresh Debian 12 or 13.
-# Can be interrupted and run again. Takes two to four minutes the first time, later only the training.
+# Can be interrupted and run again. Takes two to four minutes the first time; later runs only train.
 #   launcher/quickstart.sh [--no-packages] [--prefix DIR] [--cuda] [options of lockstep train, e.g. --epochs 2]
 #   --no-packages  install no packages
-#   --prefix DIR   install lockstep to DIR/bin; without it to /usr/local/bin, or for other users than root to
-#                  ~/.local/bin
-#   --cuda         build for GPUs without a GPU, if nvcc is installed; with a GPU this is the default
+#   --prefix DIR   install lockstep to DIR/bin; default: /usr/local for root, ~/.local for other users
+#   --cuda         build for GPUs on a machine without one, if nvcc is installed; default on a machine with a GPU
 set -euo pipefail
 # shellcheck source=launcher/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -24,7 +23,7 @@ while [[ $# -gt 0 ]]; do
   shift
 done
 
-# A GPU is here. Compiling for GPUs takes longer than everything else, so it is skipped without one.
+# Looks for a GPU. Compiling for GPUs takes longer than everything else, so it is skipped without one.
 if compgen -G '/dev/nvidia[0-9]*' >/dev/null || [[ -e /dev/dxg ]]; then cuda=true; fi
 release=$root/build/release
 if $cuda; then

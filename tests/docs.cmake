@@ -1,5 +1,5 @@
-# Checks that everything named in docs/, CONTRIBUTING.md and README.md exists: links and their headings, paths,
-# and, in backticks, types and functions of the sources; also the sources that comments name. Run as:
+# Checks that everything named in docs/, CONTRIBUTING.md and README.md exists: links and their headings, paths and, in
+# backticks, types and functions. Also checks that sources named in comments exist. Run as:
 #   cmake -D ROOT=<repository> -P docs.cmake
 cmake_minimum_required(VERSION 3.22)
 file(GLOB pages RELATIVE ${ROOT} ${ROOT}/docs/*.md ${ROOT}/docs/studies/*.md)
@@ -23,8 +23,8 @@ foreach(source IN LISTS sources test_lists)
 endforeach()
 list(REMOVE_DUPLICATES names)
 
-# Sets `result` to whether a path, as a file in `folder` writes it, names files of the tree; `<layer>` and `OP` stand
-# for any name.
+# Sets `result` to whether a path written in a file of `folder` names files of the tree. `<layer>` and `OP` stand for
+# any name.
 function(find_path path folder result)
   string(REGEX REPLACE "<[a-z]+>" "*" path "${path}")
   string(REGEX REPLACE "(^|/)(OP|NAME|DIR|FILE|CLASS)([./]|$)" "\\1*\\3" path "${path}")
@@ -43,7 +43,7 @@ function(find_path path folder result)
   set(${result} FALSE PARENT_SCOPE)
 endfunction()
 
-# Sets `result` to the anchors of a page's headings, as GitHub makes them.
+# Sets `result` to the anchors that GitHub makes for a page's headings.
 function(anchors page result)
   file(STRINGS ${ROOT}/${page} headings REGEX "^#+ ")
   set(found)
@@ -94,7 +94,7 @@ foreach(page IN LISTS pages)
     string(REGEX REPLACE "^`|`$" "" code "${code}")
     if(code MATCHES "^[A-Za-z0-9_.<>*-]+(/[A-Za-z0-9_.<>*-]+)*\\.(h|cpp|cu|md|cmake|sh|json|txt|svg|py|cfg)$" OR
        code MATCHES "^(src|tests|include|launcher|bench|docs|examples|recipes|cmake|docker)/")
-      # A name without a folder may be that of a user's file, or of one that a run writes.
+      # A name without a folder may refer to a user's file or to a file that a run writes.
       string(REGEX REPLACE " .*" "" code "${code}")
       if(code MATCHES "/")
         find_path("${code}" "${folder}" found)
@@ -119,7 +119,7 @@ foreach(page IN LISTS pages)
   endforeach()
 endforeach()
 
-# Comments name sources by paths from src/ on, or from their own folder.
+# Comments name sources by paths relative to src/ or to their own folder.
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/src/*.h ${ROOT}/src/*.cpp ${ROOT}/src/*.cu ${ROOT}/include/*.h
      ${ROOT}/tests/*.h ${ROOT}/tests/*.cpp ${ROOT}/launcher/*.h ${ROOT}/launcher/*.cpp)
 foreach(source IN LISTS sources)
@@ -137,7 +137,7 @@ foreach(source IN LISTS sources)
   endforeach()
 endforeach()
 
-# The picture names types too.
+# The design picture also names types.
 file(STRINGS ${ROOT}/docs/design.svg lines REGEX "class=\"code\"")
 foreach(line IN LISTS lines)
   string(REGEX REPLACE "<[^>]*>" "" line "${line}")

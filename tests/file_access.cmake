@@ -1,9 +1,9 @@
-# Checks that the program uses files and folders through src/core/files/file_system.h only, so that tests can put
+# Checks that the program uses files and folders only through src/core/files/file_system.h, so that tests can inject
 # faults into every call. Run as:
 #   cmake -D ROOT=<repository> -P file_access.cmake
 cmake_minimum_required(VERSION 3.22)
 
-# Sources that use files of the kernel, which are no part of a run's data:
+# Sources that use kernel files, which are not part of a run's data:
 set(kernel_files
   src/core/files/file_system.h            # the interface itself
   src/core/files/file_system.cpp
@@ -16,11 +16,11 @@ set(kernel_files
   src/device/cpu/cpu_device.cpp           # memory without a file
   src/device/host_probe.cpp               # /proc, control groups
   src/run/environment.cpp                 # /proc/cpuinfo
-  src/watch/job_memory.cpp)               # memory with a name, which the launcher finds
+  src/watch/job_memory.cpp)               # named memory, which the launcher finds
 
 # Headers with functions that open, change or map files; src/core/files may use their flags.
 set(headers "#include <(fstream|fcntl[.]h|dirent[.]h|sys/(stat|statvfs|mman|sendfile)[.]h|spdlog/sinks/.*)>")
-# Such functions in other headers.
+# Functions of that kind in other headers.
 set(functions "(^|[^A-Za-z0-9_:.>])(std::|::)?(f(re|d)?open|tmpfile|truncate|unlink(at)?|rename(at)?|rmdir|access|realpath|chdir)[(]|std::remove[(][^,]*[)]|std::filesystem::([^pa]|p[^a]|a[^b])|namespace +[a-z]+ *= *std::filesystem|using +namespace +std::filesystem")
 
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/src/*.h ${ROOT}/src/*.cpp ${ROOT}/src/*.cu ${ROOT}/src/*.cuh

@@ -1,5 +1,5 @@
-# Joins sources of tests into one file, which compiles in less time than they do: it includes a copy of each, in which
-# the anonymous namespace is in a namespace of its own. Lines keep their numbers. Run as:
+# Joins test sources into one file, which compiles faster than separate files. It includes a copy of each source with
+# the anonymous namespace nested in a unique namespace. Line numbers stay the same. Run as:
 #   cmake -D OUTPUT=<file>.cpp -D "SOURCES=<file>;..." -P join_sources.cmake
 string(REGEX REPLACE "[.]cpp$" "" folder ${OUTPUT})
 set(includes "")

@@ -27,7 +27,7 @@ foreach(row IN LISTS levels)
   math(EXPR level "${level} + 1")
 endforeach()
 
-# check(<file> <layer> <path>): one quoted include.
+# check(<file> <layer> <path>): checks one quoted include.
 function(check file layer included)
   string(REGEX REPLACE "/.*" "" target "${included}")
   if(target STREQUAL "lockstep" OR target STREQUAL layer)
@@ -56,7 +56,7 @@ foreach(file IN LISTS files)
     message(SEND_ERROR "${file}: ${layer} is not a layer; add it to tests/layering.cmake")
     continue()
   endif()
-  # The other sources are also compiled for the host, by tests and by builds without CUDA.
+  # Other sources are also compiled for the host, by tests and in builds without CUDA.
   file(STRINGS ${ROOT}/${file} lines REGEX "^[ \t]*#[ \t]*include[ \t]*<(cuda|cudnn|cublas|nccl)")
   if(lines AND NOT file MATCHES "/(native|nccl)/")
     message(SEND_ERROR "${file}: ${lines}: headers of CUDA's libraries are for cuda/native and nccl")

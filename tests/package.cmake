@@ -31,14 +31,14 @@ foreach(file man/man1/lockstep.1 man/man1/lockstep-train.1 man/man1/lockstep-dat
 endforeach()
 file(COPY ${ROOT}/examples DESTINATION ${folder})
 
-# find_package(lockstep), with the examples as a project of their own
+# find_package(lockstep), with the examples as a separate project
 configure(examples build -D CMAKE_PREFIX_PATH=${prefix})
 run(${CMAKE_COMMAND} --build build --parallel 2)
 foreach(example train_lenet from_scratch)
   run(build/${example} 0)
 endforeach()
 
-# find_package(lockstep) leaves the variables of the caller as they are.
+# find_package(lockstep) must not change the caller's variables.
 file(WRITE ${folder}/caller/CMakeLists.txt [[
 cmake_minimum_required(VERSION 3.22)
 project(caller LANGUAGES CXX)
@@ -61,7 +61,7 @@ export PKG_CONFIG_PATH=${prefix}/lib/pkgconfig
 ./by_pkg_config 0\n")
 run(sh compile.sh)
 
-# add_subdirectory: configured only, which finds each library that is linked. Folders above the tree have names of
+# add_subdirectory: only configures, which finds every linked library. Folders above the tree have the same names as
 # folders in it.
 file(MAKE_DIRECTORY ${folder}/src/cuda)
 file(CREATE_LINK ${ROOT} ${folder}/src/cuda/kernels SYMBOLIC)

@@ -42,7 +42,7 @@ def parameter(name, shape):
     elif len(shape) == 1:  # weights of batch norm; biases
         values = 0.75 + u / 2 if name.endswith("weight") else signed / 8
     else:
-        halvings = 0  # of [-1, 1), so that the variance is about 2 / fan in
+        halvings = 0  # how often to halve values in [-1, 1), so that their variance is about 2 / fan-in
         while 6 * 4**halvings < count // shape[0]:
             halvings += 1
         values = signed / 2**halvings

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Writes the references of the replay tests to tests/train/replay: losses of PyTorch.
-# The order of the samples is lockstep's.
+# Writes the reference losses of the replay tests to tests/train/replay. PyTorch computes them from samples in
+# lockstep's order.
 #   PYTHON=... LOCKSTEP=... bench/peers/make_replay_reference.sh [lenet] [resnet18]
 #
-# LeNet starts from first values up to twenty times as large as its own (lenet_network.json). From its own, near zero,
-# rounding errors grow by a factor of a million while the loss leaves its plateau, and PyTorch itself gives other losses
-# with another order of additions. The printed lines say by how much they differ from this start.
+# LeNet starts from initial values up to twenty times as large as its usual ones (lenet_network.json). From the usual
+# values, near zero, rounding errors grow by a factor of a million while the loss leaves its plateau, so that PyTorch's
+# own losses change with the order of additions. The printed lines show how much the losses still differ.
 #
-# ResNet-18 starts from first values ten times as large as its own (resnet18_network.json). Before a batch norm these
-# give the same outputs, and gradients a tenth as large. From its own first values, a step changes the direction of the
-# weights so much that PyTorch in float32 and float64 differ by 3e-3 after six steps, even with a rate of 0.002: one ReLU
-# of the last stage whose input is within rounding of zero changes all gradients before it by 3e-3.
+# ResNet-18 starts from initial values ten times as large as its usual ones (resnet18_network.json). In layers before a
+# batch norm, larger weights yield the same outputs, and gradients a tenth as large. From the usual values, a step
+# changes the direction of the weights so much that PyTorch in float32 and in float64 differ by 3e-3 after six steps,
+# even with a learning rate of 0.002: a single ReLU of the last stage whose input is within rounding of zero changes all
+# gradients before it by 3e-3.
 set -euo pipefail
 
 peers=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -27,7 +28,7 @@ seed=7
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# replay NAME OPTION...: writes the reference, and prints how far two other computations differ from it.
+# replay NAME OPTION...: writes the reference, and prints how much the losses of two other computations differ from it.
 replay() {
   local name=$1 replay
   shift
@@ -38,7 +39,7 @@ replay() {
   compare "$target/$name.json" "8 micro-batches" "$work/parts.json" "float64" "$work/double.json"
 }
 
-# compare REFERENCE {NAME FILE}...: prints how far the losses of the files differ from the reference's.
+# compare REFERENCE {NAME FILE}...: prints how much the losses in the files differ from those in the reference.
 compare() {
   "$python" - "$@" <<'PYTHON'
 import json
@@ -58,7 +59,7 @@ lenet() {
   replay momentum --lr 0.001 --momentum 0.9 --weight-decay 1e-3
 }
 
-# One epoch of the first 640 images, whose order depends only on their number.
+# Trains on the first 640 images for one epoch. The order of images depends only on their number and the seed.
 resnet18() {
   local run
   "$lockstep" train --model "$target/resnet18_network.json" --epochs 0 --seed "$seed" --save-model "$work/start.safetensors"

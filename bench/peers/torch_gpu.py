@@ -36,14 +36,14 @@ Step = Callable[[Tensor, Tensor], None]
 class Setting(NamedTuple):
     name: str
     mode: str = ""  # of torch.compile; empty: eager
-    graph: bool = False  # of the whole step
+    graph: bool = False  # whether to capture the whole step in a CUDA graph
     loader: bool = False
     dtype: str = "fp32"
     channels_last: bool = False
 
 
 REDUCED, COMPILED, TUNED = "reduce-overhead", "default", "max-autotune-no-cudagraphs"
-# The most important settings first: --seconds may end the list.
+# The most important settings come first, because --seconds may cut the list short.
 SETTINGS = {
     "lenet": [
         Setting("compiled_graph_memory_tf32", COMPILED, graph=True, dtype="tf32"),
@@ -144,7 +144,7 @@ class CapturedStep:
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            for _ in range(5):  # compiles and chooses algorithms, which a capture must not
+            for _ in range(5):  # warms up: compilation and choice of algorithms must not happen during capture
                 step(self.images, self.labels)
         torch.cuda.current_stream().wait_stream(stream)
         torch.cuda.synchronize()
@@ -158,7 +158,7 @@ class CapturedStep:
         self.graph.replay()
 
     def seconds_of_replays(self, replays: int) -> float:
-        """Of one replay."""
+        """Seconds of one replay of the captured step."""
 
         def replay_all() -> None:
             for _ in range(replays):
@@ -185,7 +185,7 @@ def seconds_of_epoch(step: Step, batches: Batches) -> float:
 
 
 def measure(options: argparse.Namespace, setting: Setting, on_host: Samples, on_gpu: Samples) -> dict[str, float]:
-    """Seconds of a step, by the way of timing."""
+    """Seconds of a step, for each way of timing."""
     torch._dynamo.reset()
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("highest" if setting.dtype == "fp32" else "high")
@@ -203,7 +203,7 @@ def measure(options: argparse.Namespace, setting: Setting, on_host: Samples, on_
     if setting.graph:
         step = CapturedStep(step, *next(epoch_in_memory(on_gpu, options.batch_size)))
         seconds["replay"] = step.seconds_of_replay()
-    # The first epoch compiles, captures and chooses algorithms where that has not happened.
+    # The first epoch is not counted: it may include compilation, capture and choice of algorithms.
     seconds["epoch"] = min([seconds_of_epoch(step, epoch()) for _ in range(1 + options.epochs)][1:])
     return seconds
 

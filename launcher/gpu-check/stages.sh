@@ -25,8 +25,8 @@ cases=0
 failed=0
 first_failure=
 
-# Runs a stage, and ends with status 0 if all its cases passed, 77 if there was nothing to do, else 1. A reason is in
-# logs/reason.
+# Runs a stage, and ends with status 0 if all its cases passed, 77 if there was nothing to do, else 1. The reason, if
+# any, is in logs/reason.
 perform() { # stage deadline
   logs=$output/logs/$1 deadline=$2
   rm -rf "${logs:?}" && mkdir -p "$logs"
@@ -46,12 +46,12 @@ because() { printf '%s' "$*" >"$output/logs/reason"; }
 skip() { because "$*" && exit 77; }
 
 fact() { [[ -z $2 ]] || record fact "$1" "$2"; }  # name value
-# Records a figure, unless the value is empty or no number because there was none.
+# Records a figure, unless the value is not a number because nothing was measured.
 figure() { # name value [unit]
   if [[ $2 =~ ^-?[0-9.]+(e[-+]?[0-9]+)?$ ]]; then record figure "$1" "$2" "${3:-}"; else echo "no figure $1: $2"; fi
 }
 calculate() { awk "BEGIN {printf \"%.4g\", $1}"; }
-# Records a figure from one of the log that --json left, times a factor.
+# Records a member of the JSON document in $log, times a factor, as a figure.
 figure_of() { # name member factor unit
   local value
   value=$(member "$log" "$2")
@@ -64,11 +64,11 @@ quotient() { # name over under
 }
 # Prints a member of the document in a log.
 member() { sed -n "/^  \"$2\": /{s/^[^:]*: //;s/,\$//;s/^\"\(.*\)\"\$/\1/;p}" "$1"; } # log member
-# Prints the values of a member in the events of a run.
+# Prints the value of a member from each event of a kind in the metrics.jsonl of a run.
 values_of() { sed -n "s/.*\"event\":\"$2\".*\"$3\":\([-+.0-9e]*\).*/\1/p" "$1/metrics.jsonl"; } # run-directory event member
 digest_of() { sed -n 's/^digest \(xxh3:[0-9a-f]*\).*/\1/p' "$1"; }
 
-# Runs a command, and ends it after so many seconds, or at the end of the stage.
+# Runs a command, and ends it after this many seconds, or at the end of the stage.
 limited() { # seconds command...
   local seconds=$1 left=$((deadline - EPOCHSECONDS)) status=0
   shift
@@ -207,7 +207,7 @@ set_short_run() { # model type on|off
   short_run=("$lockstep" train --device cuda --model "$1" --dtype "$2" --cuda-graph "$3" --dataset synthetic
     --synthetic-shape "$shape" --samples $((2 * batch)) --batch-size "$batch" --epochs 1)
 }
-# Repeats a short run that failed, with the logs of cuDNN and, where it is, memcheck.
+# Repeats a short run that failed, with the logs of cuDNN and, if installed, memcheck.
 diagnose() { # model type on|off
   local name="$1 $2 graph $3" details
   set_short_run "$@"
@@ -282,7 +282,7 @@ stage_tests() {
 
 different=0
 missing=0
-# Runs a command as a case, and compares its digest with the one that is expected; the first one is.
+# Runs a command as a case, and compares its digest with $expected, which the first command sets.
 compare_digest() { # attempt|attempt_on_ranks case argument...
   local name=$2 digest
   "$@" || { missing=$((missing + 1)) && return 1; }
@@ -330,7 +330,7 @@ stage_digests() {
   [[ -n $expected ]] || missing=$((missing + 1))
   expected=
   beside_cpu 1 && beside_cpu 2
-  # Where digests are missing, none may have differed so far, which is no measurement.
+  # Zero differing digests count as a result only if none is missing.
   if ((different > 0 || missing == 0)); then figure digests_that_differ "$different"; fi
 }
 # Trains with a rank on the CPU and one on the GPU, whose shares of the work are fixed.
@@ -434,7 +434,7 @@ stage_losses() {
   compare_losses loss_momentum --lr 0.05 --momentum 0.9
 }
 
-# Trains in the settings of the networks' texts. Nothing else looks at the GPU meanwhile.
+# Trains with the settings published for the network. Nothing polls the GPU meanwhile.
 train_to_accuracy() { # name model type option...
   local run="$logs/$1"
   use "$1" "$2" "$3" || return

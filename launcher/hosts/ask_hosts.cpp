@@ -25,7 +25,7 @@ std::string directory_of(const MpirunOptions& options) {
   return given.empty() ? std::filesystem::current_path(error).string() : given.back();
 }
 
-/// Variables that ranks on other hosts get, as NAME=VALUE: options of lockstep, and those of -x.
+/// Variables that ranks on other hosts get, as NAME=VALUE: lockstep's options, and variables of mpirun's -x.
 std::vector<std::string> variables_of(const MpirunOptions& options) {
   std::vector<std::string> variables;
   for (const std::string& name : options.values({"x"})) {
@@ -45,7 +45,7 @@ std::vector<std::string> variables_of(const MpirunOptions& options) {
   return variables;
 }
 
-/// The questions on their way to the hosts.
+/// Sends the questions to the hosts and reads the answers.
 class Survey {
  public:
   Survey(const HostQuestions& questions, const MpirunOptions& options)
@@ -55,7 +55,7 @@ class Survey {
     words_.insert(words_.end(), questions.command.begin(), questions.command.end());
   }
 
-  /// Asks this machine for its facts. Returns whether no signal has arrived.
+  /// Asks this machine for its facts. Returns false if a signal has arrived.
   bool ask_here() {
     const CommandWords facts_only(words_.begin(), words_.begin() + 3);
     const ProgramOutput output = read_program(facts_only, wait({"this machine"}));
@@ -67,7 +67,7 @@ class Survey {
     return true;
   }
 
-  /// Answers of these hosts; none if a signal has arrived.
+  /// Asks these hosts. Returns their answers; none if a signal has arrived.
   std::optional<std::vector<HostAnswer>> ask(const Hosts& hosts) {
     look_up(hosts);
     std::vector<CommandWords> commands;
@@ -96,7 +96,7 @@ class Survey {
 
   const HostFacts& here() const { return here_; }
   const std::string& directory() const { return directory_; }
-  /// Hosts whose names the system still looks for after a second.
+  /// Host names that the system cannot resolve within a second.
   const std::vector<std::string>& late_names() const { return late_names_; }
 
  private:
@@ -121,7 +121,7 @@ class Survey {
   bool is_here(const std::string& name) const {
     return std::ranges::find(own_names_, name) != own_names_.end();
   }
-  /// Finds the names that mean this machine, and those that are late.
+  /// Finds the names that mean this machine, and the names that cannot be resolved in time.
   void look_up(const Hosts& hosts) {
     std::vector<std::string> others;
     for (const MpirunOptions::Host& host : hosts) {
@@ -141,13 +141,13 @@ class Survey {
   const HostQuestions& questions_;
   const MpirunOptions& options_;
   std::string directory_;
-  CommandWords words_;  ///< of the program on each host
+  CommandWords words_;  ///< command line of the program on each host
   HostFacts here_;
   std::vector<std::string> own_names_, late_names_;
 };
 
-/// Replaces what `options` leave open about ranks and slots, except for hosts without an answer: their facts
-/// may decide it later.
+/// Fills in the numbers of ranks and slots that `options` leave open, except for hosts without an answer,
+/// whose facts may determine them later.
 void place(const HostQuestions& questions, std::vector<HostAnswer>& answers, Hosts hosts,
            MpirunOptions& options) {
   if (options.places_ranks()) {

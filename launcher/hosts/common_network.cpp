@@ -25,7 +25,7 @@ std::string network_text(std::uint32_t address, int prefix) {
   return std::string(text.data()) + "/" + std::to_string(prefix);
 }
 
-/// Whether programs of one host made this interface for themselves.
+/// Whether the interface has the name of a virtual bridge, which connects only programs of its own host.
 bool is_virtual_bridge(const Interface& interface) {
   constexpr std::array<std::string_view, 12> beginnings{"docker", "br-",     "veth",  "virbr",
                                                         "podman", "cni",     "lxcbr", "lxdbr",
@@ -55,7 +55,7 @@ std::vector<Interfaces> useful_interfaces(std::span<const Interfaces> hosts) {
 /// One interface of each host.
 using Choice = std::vector<const Interface*>;
 
-/// The first interface of each host for which `fits` is true; empty: a host has none.
+/// The first interface of each host for which `fits` is true; empty if a host has none.
 template <class Fits>
 Choice choose(const std::vector<Interfaces>& hosts, const Fits& fits) {
   Choice choice;
@@ -72,7 +72,7 @@ std::uint64_t speed_of(const Choice& choice) {
   return (*std::ranges::min_element(choice, {}, [](const Interface* one) { return one->speed; }))->speed;
 }
 
-/// Choices that are part of one network each.
+/// Choices whose interfaces are all part of one network.
 std::vector<Choice> common_networks(const std::vector<Interfaces>& hosts) {
   std::vector<Choice> choices;
   for (const Interface& first : hosts[0]) {
@@ -94,7 +94,7 @@ Choice best_choice(const std::vector<Interfaces>& hosts) {
   return *std::ranges::max_element(choices, {}, rank);
 }
 
-/// The smallest network that contains the interfaces, at most their own.
+/// The smallest network that contains the interfaces; at least as large as the network of each.
 std::string covering_network(const Choice& choice) {
   const std::uint32_t first = number_of(choice[0]->address);
   int prefix = choice[0]->prefix;
@@ -104,7 +104,7 @@ std::string covering_network(const Choice& choice) {
   return network_text(first, prefix);
 }
 
-/// Whether the list has these interfaces and no others.
+/// Whether `list` matches the chosen interface of each host and no other.
 bool is_exact(const std::string& list, const Choice& choice, std::span<const Interfaces> hosts) {
   for (std::size_t host = 0; host < hosts.size(); ++host) {
     for (const Interface& interface : hosts[host]) {

@@ -9,8 +9,8 @@
 namespace lockstep::launcher {
 namespace {
 
-/// Value after the first `word`, up to the end of its line; none: no such line, or another version wrote it.
-/// A shell may print something of its own before it, with or without a line end.
+/// Facts after the first `word`, up to the end of its line; none: no such line, or another version wrote it.
+/// A shell may have printed something before `word`, with or without a line end.
 template <class Facts>
 std::optional<Facts> find_facts(const std::string& text, std::string_view word) {
   const std::size_t at = text.find(word);

@@ -16,9 +16,9 @@ namespace lockstep::launcher {
 namespace {
 
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
-/// Below these, a run is likely to fail: memory and shared memory of a rank, and disk of a host.
+/// A run is likely to fail with less memory or shared memory per rank, or less disk per host.
 constexpr std::uint64_t little_memory = 256 * mib, little_shared = 16 * mib, little_disk = 256 * mib;
-/// Difference of clocks that is worth a line.
+/// Smallest difference between clocks that is reported.
 constexpr double noticeable_seconds = 2.0;
 
 double seconds_of(HostAnswer::Time time) {
@@ -40,7 +40,7 @@ std::string list_of(const std::vector<Interface>& interfaces) {
   return text.empty() ? "none" : text;
 }
 
-/// Category with this exit status; data: there is none.
+/// Category with this exit status; Category::data if there is none.
 Category category_of(int status) {
   for (const Category known : {Category::usage, Category::resource, Category::peer, Category::internal}) {
     if (static_cast<int>(known) == status) return known;
@@ -170,7 +170,7 @@ class Inspection {
   const std::vector<HostAnswer>& answers_;
   const ExpectedHost& expected_;
   std::string host_;
-  std::map<std::string, std::string> names_;  ///< host of each identity
+  std::map<std::string, std::string> names_;  ///< first host with each identity
   std::map<std::string, HostAnswer> data_;    ///< the first answer about each data set
   std::vector<HostProblem> problems_;
 };
@@ -195,7 +195,7 @@ Row row_of(const HostAnswer& answer, const std::string& network) {
           answer.data ? answer.data->name + " " + answer.data->fingerprint.substr(0, 8) : ""};
 }
 
-/// Columns of the widths that they need, without those that are empty below the first row.
+/// Text of a table, with columns as wide as necessary. Leaves out columns that are empty below the first row.
 std::string aligned(const std::vector<Row>& rows) {
   std::vector<std::string> lines(rows.size());
   for (std::size_t column = 0; column < headings.size(); ++column) {

@@ -39,10 +39,10 @@ std::vector<int> neglected_children_of(pid_t parent) {
   return result;
 }
 
-// Only children are killed: nobody else waits for them, so their numbers cannot be another process's by now.
-// Each one that ends leaves its own children to this process, for the next round. A child that has ended
-// stays one until it is waited for, so a round without children is the end. No round waits for a child that
-// takes its time: ranks that come to this process meanwhile would see that others were killed, and report it.
+// Kills only children: nobody else waits for them, so their PIDs cannot have been reused. The children of a
+// child that ends become children of this process, for the next round. A child that has ended remains a child
+// until it is waited for, so a round without children is the last one. No round waits for a slow child:
+// meanwhile, ranks that become children of this process would see that others were killed, and report it.
 void end_descendants(const std::vector<pid_t>& others) {
   while (true) {
     std::vector<pid_t> children = children_of(getpid());

@@ -19,33 +19,35 @@
 namespace lockstep::launcher {
 namespace {
 
-constexpr int not_started = 127;  // as the shell has it
+constexpr int not_started = 127;  // the exit status that shells use
 constexpr const char* no_process = "cannot start a process";
 
 /// Whether this signal of a training makes mpirun kill the ranks within a second or two. Such signals are
-/// blocked for mpirun and reported to the launcher, which lets the ranks stop. mpirun passes the others on.
+/// blocked for mpirun and reported to the launcher, which asks the ranks to stop. mpirun passes the other
+/// signals on to the ranks.
 bool is_blocked(int signal) { return signal != SIGUSR1 && signal != SIGUSR2; }
 
-/// Time between checks of the command; until it has a child, so that a child that soon ends is seen too.
+/// Time between checks of the command. Until it has a child, checks are more frequent, so that even a
+/// short-lived child is seen.
 constexpr int milliseconds_between_looks = 300, milliseconds_to_child = 10;
 
-/// Consecutive checks that find ended children for which the command has not waited; then it counts as hung.
-/// mpirun may hang at its end when ranks end at the same time (Open MPI 4.1.4). As many checks that find no
-/// children any more are reported: mpirun may wait for ever for a rank that was killed while it connected.
+/// The command counts as hung after this many consecutive checks that find zombie children. mpirun may hang
+/// at its end when ranks end at the same time (Open MPI 4.1.4). After as many checks that find no children
+/// any more, the launcher is notified: mpirun may wait forever for a rank that was killed while it connected.
 constexpr int checks_until_hung = 17;  // 5 s
 
-/// Consecutive checks that find the command stopped; then it is continued. A suspended job is stopped as a
-/// whole, so its guardian cannot find this.
+/// The command is continued after this many consecutive checks that find it stopped. Suspending a job also
+/// stops its guardian, so a suspended job is not continued.
 constexpr int checks_until_continued = 7;  // 2 s
 
 /// Message from the guardian to the launcher.
 struct Message {
   enum class Type { started, signal, childless, ended, crashed, hung };
   Type type = Type::signal;  ///< what has happened to the command
-  int value = 0;             ///< process, signal, or status
+  int value = 0;             ///< PID, signal, or exit status, depending on `type`
 };
 
-/// Not the name of the launcher, so that both are not killed by name at once.
+/// Differs from the name of the launcher, so that killing one by name spares the other.
 constexpr const char* process_name = "lockstep-guard";
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
@@ -64,10 +66,10 @@ void print_failure(int target, const std::string& failure) {
 /// Replaces this process by the command, which the system kills when `guardian` ends.
 [[noreturn]] void start_command(const Job& job, const Streams& streams, pid_t guardian) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != guardian) _exit(not_started);  // it ended before
+  if (getppid() != guardian) _exit(not_started);  // the guardian has ended
   const std::vector<char*> command = pointers(job.command);
   const std::vector<char*> environment = pointers(job.environment);
-  // Duplicates first: a stream may have the number of another one's target.
+  // Duplicates all streams first: the descriptor of one may be the target of another.
   const int copies[] = {fcntl(streams.in, F_DUPFD_CLOEXEC, 3), fcntl(streams.out, F_DUPFD_CLOEXEC, 3),
                         fcntl(streams.err, F_DUPFD_CLOEXEC, 3)};
   for (int i = 0; i < 3; ++i) {
@@ -78,7 +80,7 @@ void print_failure(int target, const std::string& failure) {
     }
   }
   std::signal(SIGPIPE, SIG_DFL);
-  std::signal(SIGUSR1, SIG_DFL);  // ranks are asked to stop by it, even if the user ignores it
+  std::signal(SIGUSR1, SIG_DFL);  // the launcher stops ranks by it, even if the user ignores it
   sigset_t blocked = make_signal_set({});
   for (const int signal : training_signals) {
     if (is_blocked(signal)) sigaddset(&blocked, signal);
@@ -89,7 +91,7 @@ void print_failure(int target, const std::string& failure) {
   _exit(not_started);
 }
 
-/// Waits for children that have ended. Returns the end of `command` if it is among them.
+/// Reaps all children that have ended. Returns how `command` ended if it was one of them.
 std::optional<Message> reap(pid_t command) {
   std::optional<Message> result;
   int status = 0;
@@ -101,8 +103,8 @@ std::optional<Message> reap(pid_t command) {
   return result;
 }
 
-/// The first of the blocked signals that wait for a process; 0: none. Ignored signals are skipped: while they
-/// are blocked, they are pending too.
+/// First blocked signal that is pending for a process; 0: none. Skips ignored signals, which also stay
+/// pending while they are blocked.
 int waiting_signal(pid_t process) {
   const std::uint64_t pending = pending_signals_of(process);
   for (const int signal : training_signals) {
@@ -111,7 +113,7 @@ int waiting_signal(pid_t process) {
   return 0;
 }
 
-/// Exit status of a command from those of its children: the first exit status other than 0, else 128 + the
+/// Exit status of a command, derived from its children: the first exit status other than 0, else 128 + the
 /// last signal that killed one.
 int status_of_children(const std::vector<int>& wait_statuses) {
   int result = 0;
@@ -126,8 +128,8 @@ void send_message(const FileDescriptor& link, const Message& message) {
   send(link.get(), &message, sizeof message, MSG_NOSIGNAL);
 }
 
-/// Reports signals until the command has ended or hangs, or everything has to end. Returns the last message
-/// to the launcher.
+/// Reports signals until the command has ended or hangs, or the whole job must end. Returns the last message
+/// for the launcher.
 Message watch(pid_t command, const FileDescriptor& link, const Signals& ended_children) {
   using Type = Message::Type;
   int looks = 0, stopped_looks = 0, childless_looks = 0;
@@ -169,7 +171,7 @@ Message watch(pid_t command, const FileDescriptor& link, const Signals& ended_ch
   }
 }
 
-/// Returns when the other end is closed.
+/// Waits until the other end of `link` is closed.
 void wait_for_end(int link) {
   char byte = 0;
   ssize_t length = 0;
@@ -178,7 +180,7 @@ void wait_for_end(int link) {
   } while (length > 0 || (length < 0 && errno == EINTR));
 }
 
-/// Body of the guardian.
+/// Runs the guardian's process.
 [[noreturn]] void guard(const Job& job, const Streams& streams, const FileDescriptor& link) {
   setsid();
   prctl(PR_SET_NAME, process_name);
@@ -243,7 +245,7 @@ void Guardian::take_over() {
 }
 
 bool Guardian::continue_if_stopped() {
-  if (is_lost_) return false;  // its number may be that of another process
+  if (is_lost_) return false;  // another process may have its PID now
   const auto process = status_of(process_);
   const auto now = std::chrono::steady_clock::now();
   if (!process || !process->is_stopped()) {
@@ -261,7 +263,7 @@ bool Guardian::continue_if_stopped() {
 void Guardian::send(int signal) const {
   const char byte = static_cast<char>(signal);
   ::send(link_.get(), &byte, 1, MSG_NOSIGNAL);
-  kill(process_, SIGCONT);  // it may be stopped, as by SIGSTOP
+  kill(process_, SIGCONT);  // the guardian may be stopped, as by SIGSTOP
 }
 
 std::optional<int> Guardian::status() {

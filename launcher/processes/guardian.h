@@ -13,12 +13,12 @@
 
 namespace lockstep::launcher {
 
-/// A command to start, with what belongs to it alone.
+/// A command to start, with a name, places for its files and an environment of its own.
 struct Job {
   std::string name;  ///< unique on all hosts; part of the names of its files
   Places places;
   std::vector<std::string> command;
-  std::vector<std::string> environment;  ///< NAME=VALUE, all of it
+  std::vector<std::string> environment;  ///< the complete environment, as NAME=VALUE
 };
 
 /// Standard streams of a job.
@@ -28,36 +28,36 @@ struct Streams {
   int err = 2;
 };
 
-/// A process that starts a job, and kills and cleans up all of it: on request, when the command has ended,
-/// and when the process that made the guardian is gone for any reason. It has a session of its own, so
-/// signals from a terminal do not reach it, and adopts what the job starts. If the guardian itself is killed,
-/// the command is killed by the system, and the destructor does the rest.
+/// A process that starts a job. It kills all processes of the job and removes its files: on request, when the
+/// command has ended, and when the process that made the guardian is gone for any reason. The guardian has a
+/// session of its own, so signals from a terminal do not reach it, and adopts all processes that the job
+/// starts. If the guardian itself is killed, the system kills the command, and the destructor does the rest.
 ///
-/// One at a time, and to be made while this process has a single thread.
+/// Only one guardian may exist at a time. Must be constructed while this process has a single thread.
 class Guardian {
  public:
-  /// `on_signal`: called by `status` with a signal that somebody has sent to the command itself: SIGTERM,
-  /// SIGINT, SIGHUP and SIGXCPU have no effect on the command, and after SIGSTOP it is continued. Not called
-  /// with signals that this process ignores.
+  /// `on_signal`: called by `status` with a signal that was sent directly to the command. SIGTERM, SIGINT,
+  /// SIGHUP and SIGXCPU have no effect on the command, and after SIGSTOP it is continued. Not called with
+  /// signals that this process ignores.
   Guardian(const Job& job, const Streams& streams, std::function<void(int)> on_signal);
-  /// Ends what still runs, removes the job's files, and waits for it.
+  /// Kills processes of the job that still run, removes its files, and waits for the guardian.
   ~Guardian();
   Guardian(const Guardian&) = delete;
   Guardian& operator=(const Guardian&) = delete;
 
-  /// Descriptor that can be read when `status` has an answer.
+  /// Descriptor that becomes readable when `status` has an answer.
   int descriptor() const { return link_.get(); }
   /// To be called about once a second: continues the guardian if it has been stopped for two seconds, as by
-  /// SIGSTOP. A job that is suspended is stopped as a whole, this process included. Returns whether it did.
+  /// SIGSTOP. Suspending a job stops this process, too. Returns whether the guardian was continued.
   bool continue_if_stopped();
-  /// Sends a signal to the command. SIGKILL: ends all processes of the job.
+  /// Sends a signal to the command; SIGKILL kills all processes of the job instead.
   void send(int signal) const;
-  /// Exit status of the command, or 128 + signal, when all processes of the job are gone; they leave files
-  /// until the destructor. If the command cannot be started, stderr has the reason, and the status is 4 if
-  /// the system has no process to spare, else 127. Empty: still running.
+  /// Exit status of the command, or 128 + signal, once all processes of the job are gone; empty: still
+  /// running. Their files remain until the destructor. If the command cannot be started, stderr has the
+  /// reason, and the status is 4 if the system has no process to spare, else 127.
   std::optional<int> status();
   /// Whether the command hung and was killed: for some seconds, it did not notice that its children had
-  /// ended. `status` is then that of the children.
+  /// ended. `status` then returns a status derived from the children.
   bool hung() const { return hung_; }
   /// Whether the command has had no children for some seconds, after it had some.
   bool childless() const { return childless_; }
@@ -65,16 +65,16 @@ class Guardian {
   bool crashed() const { return crashed_; }
 
  private:
-  /// Finishes the work of a guardian that was killed.
+  /// Ends the processes of the job in place of a guardian that was killed.
   void take_over();
 
   Job job_;
   std::function<void(int)> on_signal_;
-  std::vector<pid_t> others_;  ///< children of this process that are not of the job
+  std::vector<pid_t> others_;  ///< children of this process that do not belong to the job
   pid_t process_ = -1;
-  pid_t command_ = -1;   ///< the command's process; negative: not started yet
-  FileDescriptor link_;  ///< to the guardian, which takes its end for the end of this process
-  std::optional<std::chrono::steady_clock::time_point> stopped_;  ///< when that was seen first
+  pid_t command_ = -1;   ///< PID of the command; negative: not started yet
+  FileDescriptor link_;  ///< socket to the guardian, which ends the job when the socket is closed
+  std::optional<std::chrono::steady_clock::time_point> stopped_;  ///< when first seen stopped
   std::optional<int> status_;
   bool is_lost_ = false;
   bool hung_ = false;

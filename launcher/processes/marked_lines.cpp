@@ -6,9 +6,9 @@
 namespace lockstep::launcher {
 namespace {
 
-constexpr std::size_t longest_marked_line = 1 << 16;  // a longer marked line is passed on as it is
+constexpr std::size_t longest_marked_line = 1 << 16;  // a longer marked line is passed on unchanged
 
-/// Removes what --tag-output has put in front of a marked line.
+/// Removes the tag that --tag-output has put before a marked line, from the end of `text`.
 void remove_tag(std::string& text) {
   const std::size_t line = text.rfind('\n') + 1;  // 0 without a line feed
   const std::string_view last = std::string_view(text).substr(line);

@@ -8,22 +8,23 @@
 namespace lockstep::launcher {
 
 /// Removes marked lines from a stream that arrives in pieces, and passes on everything else as soon as it
-/// cannot be part of one.
+/// cannot be part of a marked line.
 class MarkedLines {
  public:
-  /// `marker`: start of these lines; empty: there are none. `on_line`: called with the rest of each one,
-  /// without its line feed. mpirun's --tag-output may put "[1,0]<stderr>:" in front, which is removed too.
+  /// `marker`: start of marked lines; empty: no line is marked. `on_line`: called with the rest of each
+  /// marked line, without its line feed. Also removes "[1,0]<stderr>:", which mpirun's --tag-output may put
+  /// before a marked line.
   MarkedLines(std::string marker, std::function<void(std::string_view)> on_line);
 
-  /// Returns the bytes to pass on now, of this piece and of earlier ones.
+  /// Adds a piece of the stream. Returns the bytes of it and of earlier pieces that can be passed on now.
   std::string pass(std::string_view piece);
-  /// Returns the bytes that were held back, at the end of the stream.
+  /// To be called at the end of the stream. Returns the bytes that were held back.
   std::string rest();
 
  private:
   std::string marker_;
   std::function<void(std::string_view)> on_line_;
-  std::string held_;  ///< end of the stream so far that may be, or belong to, a marked line
+  std::string held_;  ///< end of the stream so far, which may be part of a marked line
 };
 
 }  // namespace lockstep::launcher

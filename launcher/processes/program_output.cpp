@@ -22,13 +22,13 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t max_errors = std::size_t{64} << 10;
-/// Time that a program has to end after it has closed its stdout.
+/// Time limit for a program to end after it has closed its stdout.
 constexpr milliseconds time_to_end{1000};
 /// Time after which programs are slow.
 constexpr milliseconds patience{5000};
 
 /// Starts a program with these streams, in a session of its own. The system kills it when this thread ends.
-/// Returns its process; negative: it cannot be started.
+/// Returns its PID; negative if it cannot be started.
 pid_t spawn(const CommandWords& command, int output, int errors) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return -1;
@@ -43,7 +43,7 @@ pid_t spawn(const CommandWords& command, int output, int errors) {
   if (process == 0) {  // allocates nothing: another thread may have held the lock of the heap
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);  // the parent ended before this request
+    if (getppid() != parent) _exit(1);  // the parent ended before the call of prctl
     dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
     dup2(errors, STDERR_FILENO);
@@ -55,12 +55,12 @@ pid_t spawn(const CommandWords& command, int output, int errors) {
   }
   failure_end = {};
   char byte = 0;
-  if (process < 0 || read(failure.get(), &byte, 1) <= 0) return process;  // closed: it was started
+  if (process < 0 || read(failure.get(), &byte, 1) <= 0) return process;  // closed by a successful execve
   waitpid(process, nullptr, 0);
   return -1;
 }
 
-/// A program that runs, and what it has printed so far.
+/// A running program, and its output so far.
 class RunningProgram {
  public:
   explicit RunningProgram(const CommandWords& command) {
@@ -84,14 +84,14 @@ class RunningProgram {
 
   /// Whether there is nothing left to wait for.
   bool is_done() const { return result_.answer != Answer::late; }
-  /// Whether it has closed its stdout, and only its end is awaited.
+  /// Whether the program has closed its stdout, so that only its exit is awaited.
   bool is_ending() const { return !is_done() && out_.get() < 0; }
   void add_descriptors(std::vector<pollfd>& polled) const {
     for (const FileDescriptor* const end : {&out_, &err_}) {
       if (!is_done() && end->get() >= 0) polled.push_back({end->get(), POLLIN, 0});
     }
   }
-  /// Reads from those of `polled` that are its own, and looks whether it has ended.
+  /// Reads from the program's descriptors among `polled`, and checks whether the program has ended.
   void take(const std::vector<pollfd>& polled) {
     if (is_done()) return;
     for (const pollfd& event : polled) {
@@ -123,7 +123,8 @@ class RunningProgram {
     if (count > 0 && text.size() < most) text.append(bytes.data(), static_cast<std::size_t>(count));
     if (count == 0) end = {};
   }
-  /// A process that it has left behind, such as ssh's shared connection, may keep the pipe open.
+  /// Reads only what has arrived, not until the pipe is closed: a process that the program has left behind,
+  /// such as ssh's shared connection, may keep the pipe open.
   void read_rest_of_errors() {
     pollfd event{err_.get(), POLLIN, 0};
     while (err_.get() >= 0 && poll(&event, 1, 0) > 0) {

@@ -16,7 +16,7 @@
 namespace lockstep::launcher {
 namespace {
 
-/// Longer lines are not errors of lockstep.
+/// Longer lines are cut for `on_line`: they are not error messages of lockstep.
 constexpr std::size_t longest_line = 4096;
 
 /// The part of `bytes` to write at once, which does not block after wait_for_reader: whole lines if possible.
@@ -67,7 +67,7 @@ void Relay::copy() {
 void Relay::pass_on(const std::string& bytes) {
   if (bytes.empty()) return;
   if (on_line_) find_lines(bytes);
-  // In one string, so that nothing of another stream comes in between.
+  // Written as one string, so that output of another stream cannot come in between.
   if (failure_ == 0) write_out(within_line_ ? bytes : before_ + bytes);
   within_line_ = bytes.back() != '\n';
 }

@@ -11,29 +11,29 @@
 
 namespace lockstep::launcher {
 
-/// A pipe that a thread copies to a descriptor. It continues to read when nobody reads the copy any more:
-/// mpirun would end a run whose output it cannot write. A reader that only pauses is waited for, after
-/// give_up_blocked_output for 3 s.
+/// A pipe that a thread copies to a descriptor. The thread keeps reading when the reader of the copy is gone,
+/// because mpirun ends a run whose output it cannot write. It waits for a reader that only pauses; after
+/// give_up_blocked_output, for 3 s at most.
 class Relay {
  public:
-  /// `on_line`: called in the relay's thread with each line, without its end; may be null. `before`: written
-  /// before bytes that arrive at the beginning of a line. Lines of `marked` are not copied.
+  /// `on_line`: called on the relay's thread with each line, without its line end; may be null. `before`:
+  /// written before bytes that arrive at the beginning of a line. Lines that `marked` removes are not copied.
   Relay(int target, std::function<void(std::string_view)> on_line, std::string before = {},
         MarkedLines marked = {{}, {}});
-  /// Waits for the thread. Closes the writing end before.
+  /// Closes the write end of the pipe, then waits for the thread.
   ~Relay();
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  /// End of the pipe to write to.
+  /// Write end of the pipe.
   int input() const { return input_.get(); }
-  /// Starts the thread, once the processes that write have the input. Closes it here. Throws Error(resource)
-  /// if the system has no thread to spare.
+  /// Starts the thread. To be called once the processes that write have inherited the input, which is closed
+  /// here. Throws Error(resource) if the system has no thread to spare.
   void start();
-  /// Descriptor that can be read when all is copied, after all writers have ended.
+  /// Descriptor that becomes readable when all writers have ended and everything is copied.
   int ended() const { return ended_.get(); }
-  /// errno of the write that failed, after which nothing is copied; EPIPE: nobody reads the copy any more, or
-  /// its reader has paused for too long; 0: none has failed.
+  /// errno of the write that failed, after which nothing is copied; 0: none. EPIPE: the reader of the copy is
+  /// gone, or has paused for too long.
   int failure() const { return failure_; }
 
  private:

@@ -42,7 +42,7 @@ void StopRequest::on_time(Time now) {
     return say_("the ranks did not stop within " + std::to_string(options_.grace.count()) +
                 " s; ending them");
   }
-  // mpirun passes it on to all ranks, but may lose it while it starts.
+  // Repeated: mpirun passes the signal on to all ranks, but may lose it while it starts.
   send_(SIGUSR1);
   next_ = std::min(now + std::chrono::seconds(1), requested_at_ + options_.grace);
 }

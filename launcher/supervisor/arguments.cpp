@@ -21,11 +21,11 @@ constexpr std::array<std::string_view, 14> subcommands = {
     "train",   "eval",   "predict", "bench",  "doctor", "inspect",    "data",
     "recipes", "report", "diff",    "export", "import", "completion", "man"};
 
-/// Those that need no other ranks (Command::is_alone).
+/// Subcommands that need only one rank (Command::is_alone).
 constexpr std::array<std::string_view, 8> lone_subcommands = {"inspect", "recipes", "report",     "diff",
                                                               "export",  "import",  "completion", "man"};
 
-/// Options of torchrun, accelerate and srun, and ours for the same; empty: there are none.
+/// Options of torchrun, accelerate and srun, with the equivalent of lockstep-run; empty: there is none.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 18> other_options = {
     {{"nproc", "-np N"},
      {"nproc_per_node", "-np N, or -N N for N ranks on each host"},
@@ -46,7 +46,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 18> other_op
      {"mpi", ""},
      {"partition", ""}}};
 
-/// Value of an option that takes a number from `minimum` on.
+/// Value of an option that takes a whole number of at least `minimum`.
 int read_number(std::string_view option, std::string_view value, int minimum) {
   const std::optional<int> result = whole_number<int>(value);
   if (!result || *result < minimum) {
@@ -56,21 +56,21 @@ int read_number(std::string_view option, std::string_view value, int minimum) {
   return *result;
 }
 
-/// The words in front of the command, one option after the other.
+/// Reads the words before the command, one option after the other.
 class Reader {
  public:
   explicit Reader(std::span<const char* const> words) : words_(words) {}
 
   bool at_end() const { return next_ == words_.size(); }
   std::string_view word() const { return words_[next_]; }
-  /// Takes the next words, up to `count`.
+  /// Removes and returns up to `count` of the next words.
   std::vector<std::string> take(std::size_t count) {
     const std::span<const char* const> taken = words_.subspan(next_, std::min(count, words_.size() - next_));
     next_ += taken.size();
     return {taken.begin(), taken.end()};
   }
 
-  /// Takes the next option with its value: "--name value" or "--name=value".
+  /// Removes the next option, "--name value" or "--name=value". Returns its value.
   std::string value() {
     const std::string_view option = name();
     if (word() != option) return take(1)[0].substr(option.size() + 1);
@@ -78,12 +78,12 @@ class Reader {
     if (words.size() < 2) throw Error(Category::usage, std::string(option) + " needs a value");
     return words[1];
   }
-  /// Same for a number from `minimum` on.
+  /// Same as value(), for a whole number of at least `minimum`.
   int number(int minimum) {
     const std::string_view option = name();
     return read_number(option, value(), minimum);
   }
-  /// Takes the next option, which has no value. Returns true.
+  /// Removes the next option, which must have no value. Returns true.
   bool flag() {
     const std::string_view option = name();
     if (word() != option) throw Error(Category::usage, std::string(option) + " takes no value");
@@ -99,7 +99,7 @@ class Reader {
   std::size_t next_ = 0;
 };
 
-/// An option that is neither mpirun's nor lockstep's.
+/// An option of lockstep-run itself, which neither mpirun nor lockstep has.
 struct OwnOption {
   std::string_view name;  ///< without dashes
   void (*read)(Arguments& to, Reader& from);
@@ -116,7 +116,7 @@ constexpr OwnOption own_table[] = {
      }},
     {"check", [](Arguments& to, Reader& from) { to.check = from.flag(); }}};
 
-/// The entry for `word`, as --NAME or --NAME=VALUE; null: none.
+/// The entry for `word`, which is --NAME or --NAME=VALUE; null: none.
 const OwnOption* own_option(std::string_view word) {
   if (!word.starts_with("--")) return nullptr;
   const std::string_view name = word.substr(2, word.find('=') - 2);
@@ -124,8 +124,8 @@ const OwnOption* own_option(std::string_view word) {
   return found == std::end(own_table) ? nullptr : found;
 }
 
-/// Throws Error(usage) for an option of another launcher, and for one that is nearly ours, which mpirun would
-/// refuse in silence or without help.
+/// Throws Error(usage) for an option of another launcher and for a misspelt option of lockstep-run, which
+/// mpirun would refuse silently or without help.
 void refuse_other_option(std::string_view word) {
   if (!word.starts_with("--") && word != "-p") return;
   const std::string_view option = word.substr(0, word.find('='));
@@ -148,7 +148,7 @@ std::string no_command(const std::string& unknown) {
                      fmt::join(subcommands, ", "));
 }
 
-/// Refuses options that are at the wrong place, or have no effect with the others.
+/// Refuses options that are in the wrong place, or that have no effect in combination with the others.
 void check(const Arguments& arguments) {
   for (const std::string& word : arguments.command) {
     if (own_option(word) == nullptr) continue;

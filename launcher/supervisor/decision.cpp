@@ -11,7 +11,8 @@
 namespace lockstep::launcher {
 namespace {
 
-/// Failures in a row after which a place is left out; with no progress in between, two are enough.
+/// Number of consecutive failures after which a rank or host is left out; two are enough if there was no
+/// progress between them.
 constexpr int failures_of_one_place = 3;
 
 bool same_place(const Attempt& left, const Attempt& right, bool several_hosts) {
@@ -20,7 +21,7 @@ bool same_place(const Attempt& left, const Attempt& right, bool several_hosts) {
   return several_hosts || left.failure->rank == right.failure->rank;
 }
 
-/// Number of newest attempts that failed at the place of the last one.
+/// Number of consecutive attempts, up to the last, that failed on the same rank or host.
 int failures_in_a_row(std::span<const Attempt> attempts, bool several_hosts) {
   int count = 0;
   for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt, ++count) {
@@ -52,8 +53,8 @@ Decision decide(std::span<const Attempt> attempts, const RestartOptions& options
     return {Action::give_up, fmt::format("it failed {} times; --max-restarts allows {}", attempts.size(),
                                          counted(options.maximum, "restart"))};
   }
-  // An older checkpoint than before is progress, too: --on-nan rollback removes later ones and takes another
-  // path.
+  // A checkpoint older than the previous one is progress, too: --on-nan rollback removes newer checkpoints
+  // and then trains differently.
   const bool progress =
       restarts == 0 || (last.checkpoint > 0 && last.checkpoint != attempts[attempts.size() - 2].checkpoint);
   const int in_a_row = failures_in_a_row(attempts, several_hosts);

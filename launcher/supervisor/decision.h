@@ -13,21 +13,21 @@ namespace lockstep::launcher {
 struct Decision {
   enum class Action { finish, restart, restart_with_fewer_ranks, give_up };
   Action action = Action::finish;
-  std::string reason;  ///< of a restart with fewer ranks, and of giving up
+  std::string reason;  ///< why to restart with fewer ranks, or give up; else empty
 };
 
-/// Decides from all attempts so far, the newest last. `several_hosts`: a host is the place that fails,
-/// otherwise a rank is. `fewer_ranks`: number of ranks without that place; 0: there is no such number.
+/// Decides from all attempts so far, the newest last. `several_hosts`: failures are blamed on hosts,
+/// otherwise on ranks. `fewer_ranks`: number of ranks without the host or rank that failed; 0: not possible.
 Decision decide(std::span<const Attempt> attempts, const RestartOptions& options, bool several_hosts,
                 int fewer_ranks);
 
-/// Ranks and hosts of a run without one place.
+/// Ranks and hosts of a run that remain without the host or rank that failed.
 struct FewerRanks {
   int ranks = 0;                           ///< 0: not possible
-  std::vector<MpirunOptions::Host> hosts;  ///< empty: as before
+  std::vector<MpirunOptions::Host> hosts;  ///< empty: the hosts do not change
 };
 
-/// Leaves out the host of `failure` where there are several hosts, otherwise one rank.
+/// Leaves out the host of `failure` if there are several hosts, otherwise one rank.
 FewerRanks without(const LauncherReport::Failure& failure, const MpirunOptions& options);
 
 }  // namespace lockstep::launcher

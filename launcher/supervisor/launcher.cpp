@@ -52,11 +52,11 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// Parameter that silences mpirun about ranks that fail. Open MPI 4 has an option for it too, --quiet, which
-/// Open MPI 5 refuses.
+/// Parameter that silences mpirun about ranks that fail. The same option of Open MPI 4, --quiet, is refused
+/// by Open MPI 5.
 constexpr const char* quiet = "orte_execute_quiet";
 
-/// Writes a line to stderr, on a terminal in place of the ranks' progress line.
+/// Writes a line to stderr; on a terminal, it replaces the ranks' progress line.
 void write_line(const std::string& text) {
   if (!wait_for_reader(stderr)) return;
   std::fprintf(stderr, "%s%s\n", isatty(STDERR_FILENO) != 0 ? erase_line : "", text.c_str());
@@ -64,7 +64,7 @@ void write_line(const std::string& text) {
 
 void say(const std::string& text) { write_line("lockstep-run: " + text); }
 
-/// 16 hexadecimal digits that nobody can guess.
+/// 16 unguessable hexadecimal digits.
 std::string random_digits() {
   std::uint64_t number = 0;
   if (getrandom(&number, sizeof number, 0) != sizeof number) {
@@ -105,7 +105,8 @@ bool can_start(const std::string& program, const Signals& signals) {
   return output.answer != Answer::none;
 }
 
-/// Throws Error(resource) if this process may have less than `needed` bytes of a resource. `flag`: of ulimit.
+/// Throws Error(resource) if the limit of a resource is below `needed` bytes. `flag`: option of ulimit that
+/// sets it.
 void check_limit(int resource, rlim_t needed, const std::string& user, const std::string& flag) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur >= needed) return;
@@ -114,18 +115,18 @@ void check_limit(int resource, rlim_t needed, const std::string& user, const std
                           needed / 1024, limit.rlim_cur / 1024, flag, needed / 1024));
 }
 
-/// Throws Error(resource) if mpirun cannot start in the environment that this process was given, as it would
-/// report that in many lines, or crash.
+/// Throws Error(resource) if mpirun cannot start in the environment of this process: mpirun itself would
+/// print many lines, or crash.
 void check_surroundings() {
   std::error_code error;
   const fs::path here = fs::current_path(error);
-  if (!error) fs::current_path(here, error);  // as mpirun enters it
+  if (!error) fs::current_path(here, error);  // mpirun changes to it, too
   if (error) {
     throw Error(Category::resource,
                 "the current folder cannot be used (" + error.message() + "): change to another one");
   }
-  check_limit(RLIMIT_FSIZE, 4096 * 1024, "mpirun needs a file", "-f");        // which its ranks share (4.1.4)
-  check_limit(RLIMIT_STACK, 256 * 1024, "lockstep-run needs a stack", "-s");  // of a relay's thread
+  check_limit(RLIMIT_FSIZE, 4096 * 1024, "mpirun needs a file", "-f");        // shared by its ranks (4.1.4)
+  check_limit(RLIMIT_STACK, 256 * 1024, "lockstep-run needs a stack", "-s");  // for a relay's thread
 }
 
 /// A run: consecutive starts of mpirun.
@@ -137,7 +138,8 @@ class Run {
   int check();
 
  private:
-  /// Whether mpirun is to be silent about failures. For restarts, it names a rank that was killed.
+  /// Whether mpirun is silenced about failures. With restarts it is not, because its message names the rank
+  /// that was killed.
   bool is_silent() const { return arguments_.restarts.maximum == 0; }
   bool can_come_from_lockstep(int status) const;
   bool is_training() const;
@@ -169,12 +171,12 @@ class Run {
   std::string mpirun_;
   std::string program_;
   Signals signals_{training_signals};
-  Guardian* guardian_ = nullptr;  ///< of the present attempt
+  Guardian* guardian_ = nullptr;  ///< guardian of the current attempt; null between attempts
   StopRequest stop_;
-  bool wants_checkpoint_ = false;                    ///< the ranks have not been asked for it yet
-  bool lost_output_ = false;                         ///< of the ranks' stdout
+  bool wants_checkpoint_ = false;                    ///< whether the ranks must still be asked for one
+  bool lost_output_ = false;                         ///< whether output of the ranks was lost
   std::map<std::string, std::string> network_;       ///< variables that choose the network between hosts
-  std::map<std::string, std::string> listed_hosts_;  ///< the user's names of hosts, by their own names
+  std::map<std::string, std::string> listed_hosts_;  ///< the user's name of each host, by the host's own name
   std::vector<Attempt> attempts_;
 };
 
@@ -194,7 +196,8 @@ Run::Run(const Arguments& arguments)
   start.insert(start.begin(), program_invocation_name);
   start_ = shell_line(start);
   arguments_.mpirun.check_hosts();
-  // No hosts are asked, which would replace this option of lockstep-run.
+  // mpirun does not know --hosts. It is normally replaced after the hosts have answered, but a scheduler's
+  // hosts are not asked.
   if (machine_.scheduled && arguments_.mpirun.has({"hosts"})) {
     arguments_.mpirun.set_hosts(arguments_.mpirun.hosts());
   }
@@ -205,7 +208,7 @@ Run::Run(const Arguments& arguments)
   check_number_of_ranks(arguments_.mpirun, machine_);
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  mpirun_ = find_program("mpirun", {here.string()});  // in a bundle, it is here
+  mpirun_ = find_program("mpirun", {here.string()});  // a bundle has it in this folder
   if (mpirun_.empty()) throw Error(Category::resource, "mpirun not found; install openmpi-bin");
   program_ = find_program("lockstep", {here.string()});
   if (program_.empty()) {
@@ -213,29 +216,29 @@ Run::Run(const Arguments& arguments)
                 "no program; build it: cmake --preset release && cmake --build --preset release");
   }
   check_surroundings();
-  if (machine_.scheduled) check_min_ranks(arguments_);  // no hosts are asked, which would give the number
+  if (machine_.scheduled) check_min_ranks(arguments_);  // the hosts are not asked for their numbers of ranks
   check_session_folder(arguments_.mpirun);
   if (leaves_ranks_open(arguments_.mpirun, machine_)) {
     const int ranks =
         default_ranks(arguments_.command, machine_.nodes, [&] { return count_gpus(program_, signals_); });
     arguments_.mpirun.set_ranks(ranks);
   }
-  // The mpirun of Open MPI 4.1 hangs where it has fewer than 27 open files and 4 for each rank of this host
-  // (measured with 1 to 16 ranks). Ranks count their own.
+  // mpirun of Open MPI 4.1 hangs if it may open fewer than 27 files plus 4 for each rank of this host
+  // (measured with 1 to 16 ranks). Each rank reserves its own.
   const bool is_local = is_only_here(arguments_.mpirun, machine_);
   int local_ranks = is_local ? arguments_.mpirun.ranks() : 1;
   if (local_ranks == 0) local_ranks = count_slots(arguments_.mpirun.hosts());
   reserve_open_files(24 + 4 * static_cast<std::size_t>(std::max(1, local_ranks)), "starting mpirun");
 }
 
-/// The user's command; after a failure, a command that continues the run.
+/// The user's command; after a failure, the command that continues the run.
 std::vector<std::string> Run::command_of_attempt() const {
   if (attempts_.empty()) return arguments_.command;
   const Attempt& last = attempts_.back();
   return resume_command(arguments_.command, last.run_directory, last.checkpoint > 0);
 }
 
-/// `secret`: of the ranks' reports.
+/// The job of an attempt. `secret` marks the ranks' reports.
 Job Run::make_job(const std::string& secret) const {
   Job job;
   job.name = random_digits();
@@ -252,9 +255,9 @@ Job Run::make_job(const std::string& secret) const {
   if (variables["LOCKSTEP_PROGRESS"].empty()) variables.erase("LOCKSTEP_PROGRESS");
   if (isatty(STDERR_FILENO) != 0) variables.emplace("LOCKSTEP_PROGRESS", "on");
   for (const auto& [name, value] : network_) variables.insert_or_assign(name, value);
-  // mpirun crashes without a home. Where the user has an entry, mpirun finds it by itself.
+  // mpirun crashes without $HOME, unless the user has an entry in the password database.
   if (!variables.contains("HOME") && getpwuid(geteuid()) == nullptr) variables["HOME"] = "/";
-  variables.emplace("HWLOC_HIDE_ERRORS", "2");  // mpirun's hwloc prints a line where /sys is missing
+  variables.emplace("HWLOC_HIDE_ERRORS", "2");  // mpirun's hwloc prints a line if /sys is missing
   if (is_silent()) variables.emplace(std::string("OMPI_MCA_") + quiet, "1");
   if (!chooses_session_folder(arguments_.mpirun)) {
     variables["OMPI_MCA_orte_local_tmpdir_base"] = session_folder(job.name, job.places);
@@ -276,7 +279,7 @@ Job Run::make_job(const std::string& secret) const {
   return job;
 }
 
-/// The next attempt, as far as it is known before its start.
+/// The next attempt, with the members that are known before its start.
 Attempt Run::next_attempt() const {
   Attempt attempt;
   attempt.ranks = arguments_.mpirun.ranks();
@@ -289,7 +292,7 @@ Attempt Run::next_attempt() const {
   return attempt;
 }
 
-/// The name of this host may be missing in /etc/hosts, as in a bare container.
+/// Warns if the name of this host is slow to resolve: /etc/hosts may lack it, as in a bare container.
 void Run::warn_of_late_name() const {
   const std::string& own = machine_.host;
   if (own.empty() || !find_names({own}, signals_.descriptor()).front().is_late) return;
@@ -310,8 +313,8 @@ HostQuestions Run::questions(bool data) const {
           .say = say};
 }
 
-/// Asks the hosts that the user names before an attempt. If they cannot take part, the attempt has failed.
-/// Returns whether they can; false, too, if a signal has arrived.
+/// Asks the hosts that the user named, before an attempt. Returns false if they cannot take part, which fails
+/// the attempt, or if a signal has arrived.
 bool Run::hosts_are_ready() {
   if (machine_.scheduled || !arguments_.mpirun.names_hosts()) return true;
   const std::optional<HostReport> report = ask_hosts(questions(false), arguments_.mpirun);
@@ -373,15 +376,16 @@ void Run::attempt() {
   const std::string secret = random_digits();
   const Job job = make_job(secret);
   Reports reports(next_attempt(), steady_seconds);
-  // mpirun ends a run when the reader of its output ends (| head), and ignores a full disk.
-  // On a terminal, a line may overtake the end of the progress line, which the ranks write to stderr.
+  // Relays are needed because mpirun ends a run when the reader of its output ends (| head), and ignores a
+  // full disk. On a terminal, a line of stdout may arrive while a progress line of the ranks, on stderr, is
+  // shown.
   const bool shows_progress = isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
   Relay out(STDOUT_FILENO, nullptr, shows_progress ? erase_line : "");
   Relay err(
       STDERR_FILENO, [&](std::string_view line) { reports.take_line(line); }, {},
       MarkedLines(report_marker(secret), [&](std::string_view text) { reports.take_report(text); }));
   Streams streams{.out = out.input(), .err = err.input()};
-  // Without a controlling terminal, mpirun must not read one: it would take what is typed from the shell.
+  // mpirun has no controlling terminal, so it must not read the user's: it would take input from the shell.
   FileDescriptor nothing;
   if (isatty(STDIN_FILENO) != 0) {
     nothing = FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -400,7 +404,7 @@ void Run::attempt() {
     err.start();
     status = watch(guardian, reports, wait, {&out, &err});
     crashed = guardian.crashed();
-    // Without a reader, or with a closed stdout, nothing that anybody awaits is lost.
+    // If stdout has no reader or is closed, nobody misses the output.
     lost_output_ = lost_output_ || (out.failure() != 0 && out.failure() != EPIPE && out.failure() != EBADF);
     guardian_ = nullptr;
   }
@@ -419,14 +423,14 @@ void Run::attempt() {
     status = static_cast<int>(Category::peer);
   } else if (!attempt.failure && !stop_.requested() && !can_come_from_lockstep(status) &&
              status != 128 + SIGKILL && !can_start(program_, signals_)) {
-    // mpirun's own status, 131 or 132, looks like a signal. Ranks that were killed had started, and the
-    // program may not start now if that was for lack of memory.
+    // mpirun's own status in this case, 131 or 132, looks like a signal. Not checked after SIGKILL: ranks
+    // that were killed had started, and if memory was short, the program may be unable to start now.
     attempt.mpirun_failure = "mpirun could not start " + program_ + ", which is missing or damaged";
     status = static_cast<int>(Category::resource);
   }
   attempt.stop_requested = stop_.requested();
   if (attempt.stop_requested && !stop_.killed()) {
-    // A rank that has not installed its handler yet is killed by the request. Without any rank, mpirun ends
+    // The request kills a rank that has not installed its handler yet. If no rank has started, mpirun ends
     // with 0 or a status of its own.
     const bool is_of_mpirun = !attempt.heard && (status == 0 || !can_come_from_lockstep(status));
     if (status == 128 + SIGUSR1 || is_of_mpirun) status = static_cast<int>(Category::stopped);
@@ -438,15 +442,15 @@ void Run::attempt() {
   attempts_.push_back(attempt);
 }
 
-/// Advice on how to continue the run after `attempt`; empty: it has no run directory.
+/// Advice on how to continue the run after `attempt`; empty if it has no run directory.
 std::string Run::advice_after(const Attempt& attempt) const {
   return attempt.run_directory.empty()
              ? ""
              : restart_advice(start_, arguments_.command, attempt.run_directory, attempt.checkpoint > 0);
 }
 
-/// Prints what no rank has printed: why the attempt failed, as mpirun is silenced, or how to continue after a
-/// stop. `crashed`: a signal ended mpirun.
+/// Prints what no rank has printed: why the attempt failed, if mpirun is silenced, or how to continue after a
+/// stop. `crashed`: whether a signal ended mpirun.
 void Run::report_end(const Attempt& attempt, bool crashed) const {
   const std::string advice = advice_after(attempt);
   if (attempt.stop_requested) {
@@ -458,7 +462,7 @@ void Run::report_end(const Attempt& attempt, bool crashed) const {
   if (!is_silent()) return;
   if (!explained && can_come_from_lockstep(attempt.status)) return;
   const bool killed = attempt.status == 128 + SIGKILL;
-  // A rank's line about another one that ended for an unknown reason has the advice, but not the signal.
+  // A rank that reports another rank's end for an unknown reason has printed the advice, but not the signal.
   if (attempt.failure && (attempt.failure->known || !(killed || crashed))) return;
   std::string line;
   if (explained) {
@@ -477,7 +481,8 @@ void Run::report_end(const Attempt& attempt, bool crashed) const {
   say(line);
 }
 
-/// The ranks were asked to stop by SIGUSR1, whatever signal this program got.
+/// Prints why the ranks stopped. Names the signal that this program received instead of SIGUSR1, by which it
+/// asked the ranks to stop.
 void Run::report_stop(LauncherReport::Stop stop) const {
   if (stop_.requested() && stop.cause.starts_with(signal_name(SIGUSR1)))
     stop.cause = signal_name(stop_.signal());
@@ -497,13 +502,13 @@ bool Run::can_come_from_lockstep(int status) const {
   return status == 0 || (status == 1 && arguments_.subcommand() == "diff");
 }
 
-/// Whether the results are in files, so that the command continues without stdout.
+/// Whether the command is a training, which continues without stdout because its results are in files.
 bool Run::is_training() const {
   return arguments_.subcommand() == "train" && !needs_one_rank(arguments_.command);
 }
 
-/// Whether the command prints while it computes, a line for each sample. Others print a report, of which a
-/// reader such as head may take a part.
+/// Whether the command prints a line for each sample while it computes. Other commands print a report, of
+/// which a reader such as head may read only a part.
 bool Run::prints_samples() const {
   const std::vector<std::string>& words = arguments_.command;
   const bool is_order = std::find(words.begin(), words.end(), "order") != words.end();
@@ -511,14 +516,14 @@ bool Run::prints_samples() const {
 }
 
 HostWait Run::wait_for_hosts() const {
-  // A scheduler may make mpirun wait for its turn. With these options, reports of ranks may not arrive here.
+  // A scheduler may make mpirun wait. With these options, reports of ranks may not arrive here.
   const bool has_none =
       machine_.scheduled || arguments_.mpirun.has({"output-filename", "xml", "xml-file", "xterm"});
   return {has_none ? std::vector<std::string>{} : other_hosts(arguments_.mpirun, machine_), Clock::now()};
 }
 
-/// Returns the status of the job when all its processes have ended and their output is copied. Throws
-/// Error(resource) if the output of a command other than a training cannot be written.
+/// Waits until all processes of the job have ended and their output is copied. Returns the job's status.
+/// Throws Error(resource) if the output of a command other than a training cannot be written.
 int Run::watch(Guardian& guardian, const Reports& reports, HostWait& wait,
                const std::vector<const Relay*>& relays) {
   int result = 0;
@@ -533,19 +538,19 @@ int Run::watch(Guardian& guardian, const Reports& reports, HostWait& wait,
     } else if (failure != EPIPE) {
       throw Error(Category::resource, reason);
     } else if (runs && prints_samples()) {
-      stop_.on_signal(SIGPIPE, Clock::now());  // as without lockstep-run
+      stop_.on_signal(SIGPIPE, Clock::now());  // which would end the program without lockstep-run, too
     }
   };
   std::vector<pollfd> events = {{signals_.descriptor(), POLLIN, 0}, {guardian.descriptor(), POLLIN, 0}};
   for (const Relay* relay : relays) events.push_back({relay->ended(), POLLIN, 0});
   std::size_t running =
-      events.size() - 1;  // poll ignores those that have ended: their descriptors are negative
+      events.size() - 1;  // poll ignores entries that have ended: their descriptors are negative
   while (running > 0) {
     poll(events.data(), events.size(), milliseconds_to_next());
     if (guardian.continue_if_stopped())
       say("lockstep-guard was stopped by a signal (SIGSTOP): continuing it");
     for (const int signal : signals_.take()) stop_.on_signal(signal, Clock::now());
-    // Before, the signal would end mpirun or a rank.
+    // Before a rank has reported a step, the signal would end mpirun or a rank.
     if (wants_checkpoint_ && reports.attempt().started) {
       guardian.send(SIGUSR2);
       wants_checkpoint_ = false;
@@ -562,8 +567,8 @@ int Run::watch(Guardian& guardian, const Reports& reports, HostWait& wait,
       if (i == 1) {
         const std::optional<int> status = guardian.status();
         if (!status) {
-          // After ranks that ended by themselves, mpirun may still wait for the reader of their output. While
-          // ranks on other hosts run, it may have no children (plm_rsh_no_tree_spawn).
+          // If the ranks ended normally, mpirun may still be waiting for the reader of their output. While
+          // ranks on other hosts run, mpirun may have no children (plm_rsh_no_tree_spawn).
           const bool lost_ranks = guardian.childless() && is_only_here(arguments_.mpirun, machine_) &&
                                   !reports.attempt().ranks_status;
           if (lost_ranks && !std::exchange(killed, true)) {
@@ -583,9 +588,9 @@ int Run::watch(Guardian& guardian, const Reports& reports, HostWait& wait,
   return result;
 }
 
-/// For poll.
+/// Timeout for poll.
 int Run::milliseconds_to_next() const {
-  constexpr std::int64_t look = 1000;  // at the guardian
+  constexpr std::int64_t look = 1000;  // between checks of the guardian
   if (!stop_.next()) return look;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*stop_.next() - Clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, look));
@@ -616,8 +621,8 @@ void Run::report_restart() const {
                   arguments_.restarts.maximum));
 }
 
-/// Whether the checkpoint to continue from was removed with its run directory. Other hosts may have a run
-/// directory that this one does not see.
+/// Whether the checkpoint to continue from was removed with its run directory. False if other hosts take
+/// part: their run directory may not be visible here.
 bool Run::lost_checkpoint() const {
   const Attempt& last = attempts_.back();
   std::error_code error;
@@ -663,8 +668,8 @@ int Run::operator()() {
 
 int launch(const Arguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);  // a relay continues if nobody reads its output
-  std::signal(SIGXFSZ, SIG_IGN);  // or its file may not grow
-  std::signal(SIGCHLD, SIG_DFL);  // while it is ignored, nobody learns how a child has ended
+  std::signal(SIGXFSZ, SIG_IGN);  // a relay continues if its file may not grow
+  std::signal(SIGCHLD, SIG_DFL);  // if it were ignored, the status of children would be lost
   Run run(arguments);
   return arguments.check ? run.check() : run();
 }

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Options with which the user decides how many ranks a host may have.
+/// Options by which the user decides how many ranks a host may have.
 const MpirunOptions::Names load_options = {"map-by", "rf", "rankfile", "oversubscribe"};
 
 bool is_set(const char* variable) {
@@ -44,7 +44,8 @@ std::vector<std::string> words_in(const std::string& text) {
   return {std::istream_iterator<std::string>(input), {}};
 }
 
-/// The first program of "ssh -p 2222 : rsh" that exists, by its full path, with its options.
+/// Finds the first program that exists in a list such as "ssh -p 2222 : rsh". Returns its full path and its
+/// options.
 std::vector<std::string> find_agent(const std::string& agents) {
   std::istringstream input(agents);
   for (std::string agent; std::getline(input, agent, ':');) {
@@ -80,7 +81,7 @@ bool is_only_here(const MpirunOptions& options, const Machine& machine) {
 }
 
 void check_number_of_ranks(const MpirunOptions& options, const Machine& machine) {
-  constexpr int most = 8;  // for each processor
+  constexpr int most = 8;  // per processor
   if (options.has(load_options) || !is_only_here(options, machine)) return;
   const int processors = std::max(1, machine.processors);
   if (options.ranks() <= most * processors) return;

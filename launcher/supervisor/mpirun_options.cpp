@@ -23,12 +23,12 @@ namespace {
 
 using Names = MpirunOptions::Names;
 
-// Names without dashes: mpirun takes most options with one or two.
+// Names without dashes: mpirun accepts most options with one or two.
 const Names rank_options = {"np", "n", "c"};
-const Names own_host_lists = {"hosts"};  // not mpirun's
+const Names own_host_lists = {"hosts"};  // an option of lockstep-run, not of mpirun
 const Names host_lists = {"H", "host", "hosts"};
 const Names host_files = {"hostfile", "machinefile", "default-hostfile"};
-/// Options that place ranks on hosts, and that decide how many there are.
+/// Options that place ranks on hosts, or determine the number of ranks.
 const Names placing_options = {"map-by",     "rf",  "rankfile", "N",  "npernode",
                                "npersocket", "ppr", "pernode",  "app"};
 const Names parameter_options = {"mca", "gmca", "omca", "pmixmca", "prtemca"};
@@ -41,12 +41,12 @@ const Names remaining_options = {"N",       "am",          "bind-to",    "cpu-li
 
 bool is_one_of(std::string_view word, Names names) { return std::ranges::find(names, word) != names.end(); }
 
-/// Whether `word` is one of these options.
+/// Whether `word` is one of the options `names`.
 bool among(std::string_view word, Names names) {
   return word.starts_with('-') && is_one_of(word.substr(word.starts_with("--") ? 2 : 1), names);
 }
 
-/// Value of a decimal number; 0: `text` is none.
+/// Value of a decimal number; 0: `text` is not a number.
 int number(std::string_view text) { return std::max(whole_number<int>(text).value_or(0), 0); }
 
 void add(std::vector<MpirunOptions::Host>& hosts, const MpirunOptions::Host& host) {
@@ -58,7 +58,7 @@ void add(std::vector<MpirunOptions::Host>& hosts, const MpirunOptions::Host& hos
   }
 }
 
-/// "a:2,b": `slots` of a host without a number.
+/// Adds the hosts of a list such as "a:2,b". `slots`: slots of a host without a number.
 void read_list(const std::string& list, int slots, std::vector<MpirunOptions::Host>& hosts) {
   std::istringstream input(list);
   for (std::string entry; std::getline(input, entry, ',');) {
@@ -68,7 +68,7 @@ void read_list(const std::string& list, int slots, std::vector<MpirunOptions::Ho
   }
 }
 
-/// Words of a line of a file of hosts, before "=", that Open MPI 4.1 knows (orte/util/hostfile).
+/// Words that Open MPI 4.1 accepts before "=" in a file of hosts (orte/util/hostfile).
 const Names slot_words = {"slots", "count", "cpu"};
 const Names maximum_words = {"max_slots", "max-slots", "slots_max", "slots-max", "max_cpu",   "max-cpu",
                              "cpu_max",   "cpu-max",   "max_count", "max-count", "count_max", "count-max"};
@@ -77,11 +77,11 @@ const Names login_words = {"username", "user_name", "user-name", "port"};
 /// Advice on users and ports. lockstep-run passes all hosts to mpirun by --host, which accepts neither.
 constexpr const char* login_remedy = "users and ports in ~/.ssh/config (User, Port)";
 
-/// `text` without comments. Their line ends stay, so that lines keep their numbers.
+/// `text` without comments. Keeps line ends, so that lines keep their numbers.
 std::string without_comments(std::string_view text) {
   std::string result;
   while (!text.empty()) {
-    std::size_t comment = 0;  // its length
+    std::size_t comment = 0;  // length of the comment here
     if (text.starts_with('#') || text.starts_with("//")) {
       comment = std::min(text.find('\n'), text.size());
     } else if (text.starts_with("/*")) {
@@ -108,8 +108,8 @@ std::string with_tight_equals(std::string_view text) {
 }
 
 /// Reads lines "name slots=4" of the file `path`, which `input` has opened; a file that cannot be read has no
-/// hosts. Returns the first word that is wrong, and what to write, as "hosts:3: 'slot=4' is wrong: ...";
-/// empty: there is none.
+/// hosts. Returns a message about the first wrong word, "hosts:3: 'slot=4' is wrong: write ..."; empty: no
+/// word is wrong.
 std::string read_file(const std::ifstream& input, const std::string& path,
                       std::vector<MpirunOptions::Host>& hosts) {
   std::ostringstream text;
@@ -160,7 +160,7 @@ std::string read_file(const std::ifstream& input, const std::string& path,
   return wrong;
 }
 
-/// Value of --host.
+/// Value of --host that names `hosts`.
 std::string list_of(const std::vector<MpirunOptions::Host>& hosts) {
   std::string list;
   for (const MpirunOptions::Host& host : hosts) {
@@ -170,8 +170,8 @@ std::string list_of(const std::vector<MpirunOptions::Host>& hosts) {
   return list;
 }
 
-/// Throws Error(usage) if a list of hosts has a user, as in USER@NAME, or one of --hosts has an entry that is
-/// neither NAME nor NAME:SLOTS.
+/// Throws Error(usage) if a list of hosts has a user, as in USER@NAME, or if an entry of --hosts is neither
+/// NAME nor NAME:SLOTS.
 void check_list(const std::string& option, const std::string& list) {
   for (const std::string& entry : split(list, ',')) {
     const std::size_t colon = entry.find(':');
@@ -270,7 +270,7 @@ void MpirunOptions::check_hosts() {
     if (among(option[0], host_lists)) check_list(option[0], option[1]);
     if (!among(option[0], host_files)) continue;
     const std::string file = option[1];
-    if (file == "none") continue;  // Open MPI's word for no file
+    if (file == "none") continue;  // means no file to Open MPI
     errno = 0;
     const std::ifstream input(file);
     if (!input.good()) {
@@ -286,7 +286,7 @@ void MpirunOptions::check_hosts() {
       throw Error(Category::usage,
                   option[0] + ": " + printable(file) + ": names no host; write lines as a slots=2");
     }
-    // A pipe can be read only once, and hosts() and mpirun would read it again.
+    // A pipe can be read only once, but hosts() and mpirun would read it again.
     std::error_code error;
     if (!found.empty() && !has_list && !std::filesystem::is_regular_file(file, error)) {
       option = {"--host", list_of(found)};

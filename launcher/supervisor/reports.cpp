@@ -8,7 +8,7 @@
 namespace lockstep::launcher {
 namespace {
 
-/// Only whole lines count, which no message of a rank can be.
+/// Recognises a failure in a line of mpirun or ssh. Accepts only forms that no message of a rank can have.
 std::optional<LauncherReport::Failure> read_failure_line(std::string_view line) {
   static const std::regex signal(
       R"(^\S+ noticed that process rank (\d{1,8}) with PID \d+ on node (\S+) exited on signal (\d+)( \([^)]*\))?)");
@@ -59,7 +59,7 @@ void Reports::take_report(std::string_view text) {
   if (!attempt_.first_step && attempt_.last_step > attempt_.from_step) attempt_.first_step = clock_();
 }
 
-/// Returns whether this is the first failure, or explains it.
+/// Records the failure if it is the first one, or explains the first one. Returns whether it was recorded.
 bool Reports::take_failure(const LauncherReport::Failure& failure) {
   const auto& first = attempt_.failure;
   const bool explains = first && !first->known && first->rank == failure.rank;

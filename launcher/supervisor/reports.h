@@ -12,16 +12,17 @@ namespace lockstep::launcher {
 /// Collects the reports of ranks, and the lines of mpirun and ssh, during an attempt. Safe from any thread.
 class Reports {
  public:
-  /// `attempt`: before its start. `clock`: in seconds, as the attempt's times.
+  /// `attempt`: the attempt before its start. `clock` returns the time in seconds, on the clock of the
+  /// attempt's times.
   Reports(Attempt attempt, std::function<double()> clock);
 
-  /// Takes a line of stderr that is no report. Reads those in which mpirun names a rank that a signal ended,
-  /// and those in which mpirun or ssh names a host that does not answer.
+  /// Handles a line of stderr that is not a report. Recognises lines in which mpirun names a rank that a
+  /// signal ended, and lines in which mpirun or ssh names a host that does not answer.
   void take_line(std::string_view line);
-  /// Takes the text of a rank's report.
+  /// Handles the text of a rank's report.
   void take_report(std::string_view text);
 
-  /// The attempt so far. Its failure is the first one, as later ones follow from that.
+  /// The attempt so far. Its failure is the first one, which caused the later ones.
   Attempt attempt() const;
 
  private:

@@ -24,11 +24,12 @@ namespace lockstep::launcher {
 
 namespace {
 
-/// Parameters of Open MPI 4 and of PRRTE, the launcher of Open MPI 5, whose variables have another prefix.
+/// Parameters that choose the folder: of Open MPI 4, and of PRRTE, the launcher of Open MPI 5, whose
+/// environment variables have a different prefix.
 constexpr std::array<std::string_view, 3> parameters = {"orte_tmpdir_base", "orte_local_tmpdir_base",
                                                         "prte_tmpdir_base"};
 
-/// Whether a file of parameters, lines of "NAME = VALUE" or "--mca NAME VALUE", has one of these.
+/// Whether a parameter file, with lines "NAME = VALUE" or "--mca NAME VALUE", sets one of `parameters`.
 bool file_chooses_session_folder(const std::string& file) {
   std::ifstream settings(file);
   for (std::string line; std::getline(settings, line);) {
@@ -42,7 +43,7 @@ bool file_chooses_session_folder(const std::string& file) {
   return false;
 }
 
-/// Files of parameters that Open MPI reads: the usual ones, and those that options name.
+/// Parameter files that Open MPI reads: the default ones, and the ones that options name.
 std::vector<std::string> parameter_files(const MpirunOptions& options) {
   std::vector<std::string> files = {"/etc/openmpi/openmpi-mca-params.conf"};
   if (const char* const home = std::getenv("HOME")) {
@@ -73,8 +74,8 @@ void check_session_folder(const MpirunOptions& options) {
                     "; in a container, add --tmpfs=/tmp; elsewhere, set TMPDIR to another folder");
   }
   rmdir(name.c_str());
-  // Two files of 4 MiB and some smaller ones (Open MPI 4.1 with 1 to 8 ranks). If they do not fit, ranks fail
-  // or hang.
+  // mpirun makes two files of 4 MiB and some smaller ones (Open MPI 4.1 with 1 to 8 ranks). If they do not
+  // fit, ranks fail or hang.
   constexpr std::uintmax_t mebibyte = 1024 * 1024, needed = 9 * mebibyte;
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(folder, error);

@@ -4,12 +4,12 @@
 
 namespace lockstep::launcher {
 
-/// Whether the options or the environment choose the folder in which mpirun creates that of its session.
+/// Whether the options or the environment choose the folder in which mpirun creates its session folder.
 bool chooses_session_folder(const MpirunOptions& options);
 
 /// Throws Error(resource) if the folder for temporary files, in which lockstep-run lets mpirun create its
-/// session's, cannot be written to or is full: mpirun reports such a failure in 15 lines. Checks nothing if
-/// the user chooses another folder.
+/// session folder, cannot be written to or is full: mpirun would print 15 lines about it. Checks nothing if
+/// the user has chosen a different folder.
 void check_session_folder(const MpirunOptions& options);
 
 }  // namespace lockstep::launcher

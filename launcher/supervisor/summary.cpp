@@ -12,7 +12,7 @@
 namespace lockstep::launcher {
 namespace {
 
-/// Time of an attempt's steps that count.
+/// Time of an attempt's steps that were not lost.
 double useful_seconds_of(const Attempt& attempt) {
   if (!attempt.first_step) return attempt.failed() ? 0 : attempt.ended - attempt.began;
   const double stepping = attempt.ended - *attempt.first_step;

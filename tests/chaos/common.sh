@@ -1,4 +1,4 @@
-# Functions shared by the scripts of this folder that train, and stop, kill or resume. To be sourced.
+# Functions for the scripts in this folder that train, and stop, kill or resume. To be sourced.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
@@ -52,7 +52,7 @@ own_value() { return 1; }
 
 now() { date +%s%3N; } # milliseconds
 # within SECONDS COMMAND...: retries COMMAND until it succeeds; fails SECONDS after `began`. Sets `took` to the
-# milliseconds from then to its success.
+# milliseconds from `began` to the success.
 began=
 took=
 within() {
@@ -89,8 +89,8 @@ end_work() {
   exit "$status"
 }
 
-# training RUN ARGUMENT...: sets `command` to a run of seconds on 1 to 4 ranks that begins a checkpoint as soon as the
-# one before it is written.
+# training RUN ARGUMENT...: sets `command` to a run of a few seconds on 1 to 4 ranks that begins a checkpoint as soon as
+# the previous one is written.
 training() {
   local run=$1
   shift
@@ -120,7 +120,7 @@ finish() {
   job=
 }
 
-# train_untouched RANKS ARGUMENT...: makes a run in $work/whole, to compare with.
+# train_untouched RANKS ARGUMENT...: trains without interruption in $work/whole, for comparisons.
 train_untouched() {
   training "$work/whole" "${@:2}"
   begin "$1" "$work/whole"
@@ -128,7 +128,7 @@ train_untouched() {
   [[ $status -eq 0 ]] || die 1 "the untouched run ended with status $status: $(tail -n 1 "$work/whole.err")"
 }
 
-# Prints the processes whose environment has this variable; those that have ended have none.
+# Prints the processes whose environment has this variable; zombies have no environment.
 marked_processes() { grep -lzxF "$1" /proc/[0-9]*/environ 2>/dev/null | grep -o '[0-9]*' || true; } # NAME=VALUE
 
 # Prints the processes called `lockstep` below a process, in no order.
@@ -171,8 +171,8 @@ steps_of() {
   say "${steps:-0}"
 }
 
-# stop_after STEPS RUN: asks `job` to stop when RUN has so many steps in its record, and sets `status`: 75, or 0 if it
-# ended before.
+# stop_after STEPS RUN: asks `job` to stop when RUN has this many steps in its record, and sets `status`: 75, or 0 if
+# the job ended earlier.
 stop_after() {
   while kill -0 "$job" 2>/dev/null && (($(steps_of "$2") < $1)); do sleep 0.01; done
   kill -USR1 "$job" 2>/dev/null || true
@@ -186,7 +186,7 @@ fail() { # what, log
   tail -n 8 "$2.err" | sed 's/^/  | /'
 }
 
-# conclude RUNS WORDS: prints the last line; fails if a run has.
+# conclude RUNS WORDS: prints the last line; fails if a run has failed.
 conclude() {
   say "$(($1 - failed)) of $1 $2"
   ((failed == 0))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Trainings on two and three hosts, to whose network, processes, disk or clock something happens at a random instant.
+# Trains on two and three hosts, and breaks their network, processes, disk or clock at a random instant.
 # Checks that lockstep names it within 20 s, that within another 20 s no process is left on any host, and that the run
 # then resumes, on any number of the hosts, to the result of an untouched one: digest, epoch lines, metrics.jsonl and
 # final.safetensors. Hosts are namespaces of this machine with an sshd each (virtual_hosts.sh); runs as root. The last
@@ -71,7 +71,7 @@ await_steps() {
   done
 }
 
-# await NAME COMMAND...: waits until the command succeeds, for `limit` at most, and adds the time to `history`; or else
+# await NAME COMMAND...: waits at most `limit` until the command succeeds, and adds the time to `history`; otherwise
 # sets `problem`.
 await() {
   began=$(now)
@@ -90,11 +90,11 @@ ends_named() {
   finish
   if [[ $status -eq 0 || $status -eq 75 ]]; then problem="status $status after the fault" && return 1; fi
 }
-# stop SIGNAL: to lockstep-run.
+# stop SIGNAL: sends it to lockstep-run.
 stop() { kill "-$1" "$(pgrep -P "$job")"; }
 
-# ---- faults: each gets the hosts, the first of which runs lockstep-run, and a run that has made some steps. It fails
-# and sets `problem` if something is wrong. The run may still train after it, and is waited for.
+# ---- faults: each acts on a run that has made some steps on `places`, the first of which runs lockstep-run. It fails
+# and sets `problem` if something is wrong. The run may still train afterwards; check waits for it.
 
 # choose_victim [WORDS]: sets `victim` to a host that is not the first. Adds it to `history`, with these words.
 choose_victim() {
@@ -230,7 +230,7 @@ check() {
   fi
   problem=$(differences "$work/whole" "$log")
 }
-# optional NAME: calls the function FAULT_NAME, if there is one.
+# optional NAME: calls the function ${fault}_NAME, if it exists.
 optional() { if declare -F "${fault}_$1" >/dev/null; then "${fault}_$1"; fi; }
 
 # Makes the hosts as new after a failure.

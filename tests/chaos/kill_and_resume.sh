@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Kills a random rank of a short training with SIGKILL at a random instant, up to three times, resumes each time on a
 # random number of ranks, 1 to 4, and compares digest, epoch lines, metrics.jsonl and final.safetensors with those of
-# the untouched run. A checkpoint is begun as soon as the one before it is written, so most of the time one is being
-# written. The last line is "N of N end as the untouched run".
+# the untouched run. The next checkpoint begins as soon as the previous one is written, so one is being written most of
+# the time. The last line is "N of N end as the untouched run".
 #   tests/chaos/kill_and_resume.sh [--times N] [--program FILE] [--seed N]
 #   --times N       default 200
 #   --program FILE  lockstep-run, beside lockstep; default build/release/lockstep-run

@@ -26,7 +26,7 @@ alarms=0
 end=$((SECONDS + 60 * minutes))
 run=0
 while ((SECONDS < end)); do
-  # In turn: a rank per core, and one more thread than cores on fewer ranks; steps short and long.
+  # Alternates between a rank per core, and one more thread than cores on fewer ranks, with short and long steps.
   ranks=$((run % 2 == 0 ? cores : cores > 1 ? cores - 1 : 2))
   model=$((run % 4 < 2 ? 0 : 1))
   ((++run))

@@ -33,7 +33,7 @@ begin_on() {
   fi
 }
 
-# stop_rank_after STEPS RUN: as stop_after, by a signal to a single rank on the first host.
+# stop_rank_after STEPS RUN: same as stop_after, by a signal to a single rank on the first host.
 stop_rank_after() {
   local ranks=()
   while kill -0 "$job" 2>/dev/null && (($(steps_of "$2") < $1)); do
@@ -44,8 +44,9 @@ stop_rank_after() {
   finish
 }
 
-# check RUN PLACES...: trains on the first places, then on the next, ... Sets `problem`, and `stops` to the steps. A busy
-# machine may stop the run too late, at its end or at that of an epoch: `problem` is "too late" then.
+# check RUN PLACES...: trains on each of the places in turn, with a stop and a resume between two of them. Sets `stops`
+# to the steps of the stops, and `problem`. On a busy machine a stop may come too late, at the end of the run or of an
+# epoch: `problem` is then "too late".
 check() {
   local run=$1 last steps part=0 of=$(($# - 1)) places
   shift

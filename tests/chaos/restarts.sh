@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Kills a random rank of a training every minute, for 20 minutes, under `lockstep-run --max-restarts`, and prints what
-# lockstep-run sums up. The exit status is 0 if at least 90 % of the time was useful.
+# Kills a random rank of a training every minute, for 20 minutes, under `lockstep-run --max-restarts`, and prints the
+# summary of lockstep-run. The exit status is 0 if at least 90 % of the time was useful.
 #   tests/chaos/restarts.sh [--minutes N] [--every SECONDS] [--ranks N] [--share PERCENT] [--program FILE] [--seed N]
 #     [-- options of lockstep train]
 #   --program FILE  lockstep-run, beside lockstep; default build/release/lockstep-run
-# The options after -- replace those of LeNet on synthetic images, with a checkpoint every 3 s.
+# The options after -- replace the default, LeNet on synthetic images with a checkpoint every 3 s.
 set -euo pipefail
 # shellcheck source=tests/chaos/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -21,8 +21,8 @@ mapfile -t combinations < <(for optimizer in "${optimizers[@]}"; do
  "{,"--mixup 0.2"}" "--reduce\ {canonical,ring}
 done | shuf --random-source=<(yes "$seed"))
 
-# Trains without a stop, then with one after about STEPS steps. Sets `problem`; a run that was over before it could be
-# stopped sets it to "too late".
+# Trains without a stop, then with a stop after about STEPS steps, and compares the two runs. Sets `problem`: empty if
+# they agree, "too late" if the run ended before it could be stopped.
 check() { # RANKS RANKS_AFTER STEPS ARGUMENT...
   local before=$1 after=$2 steps=$3 whole=$work/whole part=$work/part
   shift 3

@@ -22,7 +22,7 @@ kinds=("--model mlp:8 --synthetic-shape 1x28x28 --samples 3200"
   "--model resnet18 --synthetic-shape 3x64x64 --samples 4000 --max-steps 4"
   "--model resnet50 --synthetic-shape 3x224x224 --samples 256")
 
-# Whether a process handles SIGTERM: earlier, the signal's default action ends it.
+# Whether a process handles SIGTERM yet; before, the default action of the signal ends it.
 handles() {
   local caught
   caught=$(awk '/^SigCgt/ { print $2 }' "/proc/$1/status" 2>/dev/null) && [[ -n $caught ]] && ((16#$caught >> 14 & 1))

@@ -27,7 +27,7 @@ why_no_hosts() {
   fi
 }
 
-# make_hosts N [VARIABLE=VALUE...]: with these variables for commands on the hosts.
+# make_hosts N [VARIABLE=VALUE...]: makes the hosts; commands on them get these variables.
 make_hosts() {
   local i
   hosts=$1
@@ -36,7 +36,7 @@ make_hosts() {
   ssh-keygen -q -t ed25519 -N '' -f "$work/key"
   printf 'Host *\n  IdentityFile %s/key\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n' \
     "$work" >"$work/ssh_config"
-  # What calls ssh without options on a host finds this one.
+  # Programs on a host that call ssh without options find this script.
   printf '#!/bin/sh\nexec %s -F %s/ssh_config "$@"\n' "$(command -v ssh)" "$work" >"$work/bin/ssh"
   chmod +x "$work/bin/ssh"
   printf '127.0.0.1 localhost\n' >"$work/hosts"
@@ -47,7 +47,7 @@ make_hosts() {
   for ((i = 0; i < hosts; i++)); do start_host $i; done
 }
 
-# start_host I [VARIABLE=VALUE...]: sshd is its first process, so killing that kills all.
+# start_host I [VARIABLE=VALUE...]: starts the host. sshd is its first process, so killing sshd kills all.
 start_host() {
   local i=$1 end=$((SECONDS + 20))
   local variables=("TMPDIR=$work/tmp-$i" "PATH=$work/bin:$PATH" "${host_variables[@]}" "${@:2}")
@@ -67,23 +67,24 @@ start_host() {
   done
 }
 
-# lose_host I: kills all its processes at once. start_host brings it back.
+# lose_host I: kills all processes of the host at once. start_host brings it back.
 lose_host() {
   kill -KILL "${inits[$1]}"
   while [[ -e /proc/${inits[$1]} ]]; do sleep 0.01; done
 }
 
-# on_host I COMMAND...: in the current folder. The command is the child of this process.
+# on_host I COMMAND...: runs the command on the host, in the current folder. Replaces this process; the command is its
+# child.
 on_host() {
   # shellcheck disable=SC2016  # $ is of the inner shell
   exec nsenter --target "${inits[$1]}" --net --uts --mount --pid -- bash -c 'source "$1" && cd "$2" && exec "${@:3}"' \
     bash "$work/environment-$1" "$PWD" "${@:2}"
 }
 
-# in_mounts_of I COMMAND...: sees the file systems as the host does.
+# in_mounts_of I COMMAND...: runs the command with the host's file systems.
 in_mounts_of() { nsenter --target "${inits[$1]}" --mount -- "${@:2}"; }
 
-# processes_on I [NAME]: prints those of the host, of this name; without one, all but those of ssh.
+# processes_on I [NAME]: prints the processes of the host with this name; without a name, all but those of ssh.
 processes_on() {
   local namespace process name
   namespace=$(readlink "/proc/${inits[$1]}/ns/pid") || return 0
@@ -106,7 +107,7 @@ heal() {
   local i
   for ((i = 0; i < hosts; i++)); do ip -n "$network" link set "port$i" master switch; done
 }
-# limit_rate I RATE: of its link, in both directions, as "4mbit". unlimit_rate ends it.
+# limit_rate I RATE: limits the link of the host in both directions, such as to "4mbit". unlimit_rate ends it.
 limit_rate() {
   tc -n "$network" qdisc add dev "port$1" root tbf rate "$2" burst 32kb latency 400ms
   tc -n "$network-$1" qdisc add dev eth0 root tbf rate "$2" burst 32kb latency 400ms

@@ -27,7 +27,7 @@ TEST(BenchSums, AreWrongAtTheElementThatTheErrorNames) {
   expect_error(Category::internal,
                {"the canonical sum of 21 floats over 3 ranks is wrong: element 10 is 19 instead of 18"},
                [&] { check_sum(sum, 3, "canonical"); });
-  for (const int rank : {0, 1, 2}) {  // one of them missing
+  for (const int rank : {0, 1, 2}) {  // one rank is missing
     const std::vector<float> terms = terms_of_rank(rank, 21);
     sum = sum_of_terms(3, 21);
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] -= terms[i];

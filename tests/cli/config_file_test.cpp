@@ -22,7 +22,7 @@ TEST(ConfigFile, LinesCommentsAndBlanks) {
   EXPECT_EQ(entries[1].value, "a b");
   EXPECT_EQ(entries[2].name, "last");
   EXPECT_EQ(entries[2].line, 6);
-  EXPECT_EQ(parse("\xef\xbb\xbflr = 0.1\r\n").at(0).name, "lr");  // as Windows' editors write it
+  EXPECT_EQ(parse("\xef\xbb\xbflr = 0.1\r\n").at(0).name, "lr");  // as Windows editors write it
 }
 
 TEST(ConfigFile, Values) {
@@ -35,7 +35,7 @@ TEST(ConfigFile, Values) {
   EXPECT_EQ(value_of(R"(C:\new)"), R"(C:\new)");
 }
 
-/// lockstep-run starts a run again after a failing disk, and not after wrong usage.
+/// lockstep-run restarts a run after a disk failure, but not after wrong usage.
 TEST(ConfigFile, AFailingMachineIsNoWrongUsage) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.write("run.cfg", "lr = 0.1\n");

@@ -92,7 +92,7 @@ TEST(Majority, IsPrintedOnce) {
 
 TEST(DataWarnings, ArePrintedOnceAndAgainWhenTheirNumberGrows) {
   TrainOptions options = images();
-  options.output.quiet = true;  // quiet runs print them, too
+  options.output.quiet = true;  // quiet runs also print warnings
   DataWarnings warnings(options);
   EpochReport epoch = slow();
   const auto printed = [&] {

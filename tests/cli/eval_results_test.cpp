@@ -102,7 +102,7 @@ TEST(SamplePredictions, AreALinePerSample) {
   predictions.add({.first = 2, .samples = 2, .values = second, .unreadable = unreadable});
   EXPECT_FALSE(std::filesystem::exists(folder / "out.csv")) << "only once it is whole";
   predictions.finish();
-  // Right at 0.5, wrong at 1, right at 1.
+  // Correct with confidence 0.5, wrong with 1, correct with 1.
   EXPECT_DOUBLE_EQ(predictions.calibration_error().value_or(-1.0), (0.5 + 1.0) / 3.0);
   EXPECT_EQ(contents(folder / "out.csv"),
             "sample,class,predicted,probability\n"

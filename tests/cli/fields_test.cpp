@@ -1,4 +1,4 @@
-// Descriptions of options: one for each member of a struct, and their part of --help.
+// Each member of an options struct has a description, and --help shows it.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 

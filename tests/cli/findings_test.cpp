@@ -123,8 +123,8 @@ TEST(HostFindings, LimitsMatterWhereTheyAreUsed) {
   const auto hints = [&](const Launched& launched) {
     return std::ranges::count(describe_host(host, launched), Finding::State::remark, &Finding::state);
   };
-  EXPECT_EQ(hints({.ranks = 4, .local_ranks = 4}), 1);              // 63 MiB for four
-  EXPECT_EQ(hints({.ranks = 8, .local_ranks = 4, .hosts = 2}), 2);  // and InfiniBand
+  EXPECT_EQ(hints({.ranks = 4, .local_ranks = 4}), 1);              // 63 MiB for four ranks
+  EXPECT_EQ(hints({.ranks = 8, .local_ranks = 4, .hosts = 2}), 2);  // and a hint about InfiniBand
   host.lock_limit.reset();
   host.shared_bytes.reset();
   EXPECT_EQ(text(describe_host(host, {.ranks = 2, .hosts = 2})),

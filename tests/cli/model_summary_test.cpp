@@ -37,7 +37,8 @@ TEST(ModelSummary, FusedLayersMayBeCalledAsTheirHost) {
   expect_line(table, "a         add                 1x8x8                          a");
 }
 
-/// Compares half the operations with the billions of multiply-adds that torchvision gives for its weights.
+/// Compares half the number of operations with the multiply-adds that torchvision publishes for its weights,
+/// in billions.
 TEST(ModelSummary, OperationsAreThePublishedOnes) {
   const auto operations = [](const std::string& model) {
     const std::string table = text_of(summarize(*make_model(model, {3, 224, 224}, 1000), 32));

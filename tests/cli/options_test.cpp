@@ -16,7 +16,7 @@ using test::variable_of;
 
 TEST(TrainOptions, DefaultsAreThoseOfTheStruct) { EXPECT_EQ(parse({}), TrainOptions{}); }
 
-/// Sets each option to another value than its default, with the options that it needs.
+/// Sets each option to a value other than its default, together with the options that it requires.
 TEST(TrainOptions, EveryOptionIsReadFromEverySourceAndWrittenBack) {
   const auto all = test::other_values<TrainOptions>();
   EXPECT_EQ(all.size(), train_option_names().size());
@@ -38,8 +38,8 @@ TEST(TrainOptions, EveryOptionIsReadFromEverySourceAndWrittenBack) {
     EXPECT_EQ(parse_file(config), expected);
     TrainOptions written = expected;
     written.output.progress = ProgressLine::automatic;
-    written.output.run_directory = OutputOptions().run_directory;  // a new run
-    written.recipe = TrainOptions().recipe;                        // its options are written
+    written.output.run_directory = OutputOptions().run_directory;  // the run directory is for a new run
+    written.recipe = TrainOptions().recipe;                        // the recipe's options are written instead
     written.resume.clear();
     written.force = false;
     EXPECT_EQ(parse_file(train_config(expected)), written);
@@ -123,13 +123,13 @@ TEST(TrainOptions, UnknownNamesGetTheNearest) {
   expect_usage({"--batch-sise", "3"}, {"'--batch-sise'", "did you mean --batch-size?"});
   expect_usage({"--batch-sise=3"}, {"'--batch-sise'", "did you mean --batch-size?"});
   expect_usage({"-lr", "3"}, {"'-lr'", "did you mean --lr?"});
-  expect_usage({"--batch", "3"}, {"unknown option '--batch'"});  // no guessing
+  expect_usage({"--batch", "3"}, {"unknown option '--batch'"});  // abbreviations are not accepted
   for (const std::string name : {"--rezume-it", "--drop-path"}) {
     expect_exact_error(Category::usage, "unknown option '" + name + "'", [&] { parse({name.c_str(), "3"}); });
   }
   expect_usage({}, {"'LOCKSTEP_BATCH_SIZ'", "did you mean LOCKSTEP_BATCH_SIZE?"}, {"LOCKSTEP_BATCH_SIZ=3"});
   expect_usage({}, {"LOCKSTEP_batch_size"}, {"LOCKSTEP_batch_size=3"});
-  // An option of inspect, but more likely one of train.
+  // inspect has an option of this name, but an option of train is more likely meant.
   expect_usage({}, {"'LOCKSTEP_MICRO_BATCH'", "did you mean LOCKSTEP_MICRO_BATCHES?"},
                {"LOCKSTEP_MICRO_BATCH=3"});
   expect_usage({"--config", file.c_str()}, {file + ":2", "batch_sise"});
@@ -155,8 +155,8 @@ TEST(TrainOptions, NamesOfOtherProgramsGetOurs) {
 }
 
 TEST(TrainOptions, OtherVariablesAreNotOptions) {
-  // Empty variables, those of other commands, and those that Kubernetes sets for a service called lockstep or
-  // lockstep-0.
+  // Ignored: empty variables, variables of other commands, and variables that Kubernetes sets for a service
+  // named lockstep or lockstep-0.
   EXPECT_EQ(parse({}, {"HOME=/", "LOCKSTEP_EPOCHS=", "LOCKSTEP_FORMAT=json", "LOCKSTEP_TOP=2",
                        "LOCKSTEP_SERVICE_HOST=10.0.0.1", "LOCKSTEP_PORT=tcp://10.0.0.1:80",
                        "LOCKSTEP_PORT_80_TCP_PROTO=tcp", "LOCKSTEP_0_SERVICE_PORT_SSH=22"}),

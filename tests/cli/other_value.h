@@ -11,7 +11,7 @@
 #include "lockstep/error.h"
 #include "run/tensorboard/event_records.h"
 
-/// Values other than the default, for every option of a struct.
+/// Non-default values for every option of a struct.
 namespace lockstep::test {
 
 inline std::string other_text(bool value, const Field& field) {
@@ -48,14 +48,14 @@ std::string other_text(E value, const Field&) {
   return choices_of(value).at(value == E{} ? 1 : 0);
 }
 
-/// Variable of the environment that sets an option.
+/// Environment variable that sets an option.
 inline std::string variable_of(const std::string& option) {
   std::string variable = "LOCKSTEP_";
   for (const char c : option) variable += c == '-' ? '_' : static_cast<char>(std::toupper(c));
   return variable;
 }
 
-/// Whether this build, perhaps without protobuf, has an option.
+/// Whether this build, which may lack protobuf, has the option.
 inline bool is_in_this_build(const std::string& option) {
   try {
     if (option == "tensorboard") tensorboard::check_available();
@@ -65,10 +65,10 @@ inline bool is_in_this_build(const std::string& option) {
   }
 }
 
-/// Names and values to set: those of the options that an option needs, then its own.
+/// Names and values to set: first the options that an option requires, then the option itself.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// Settings by name, for all options that users can set.
+/// Settings for all options that users can set, by option name.
 template <class Options>
 std::map<std::string, Settings> other_values(const Options& defaults = {}) {
   std::map<std::string, std::pair<Field, std::string>> fields;

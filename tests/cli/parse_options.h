@@ -11,7 +11,7 @@ namespace lockstep {
 
 using Arguments = std::vector<const char*>;
 
-/// Parses `arguments`, without the name of a command, as OptionSet::parse does.
+/// Parses `arguments`, which must not include a command name, with OptionSet::parse.
 inline bool parse(OptionSet& set, Arguments arguments, Arguments environment = {}) {
   arguments.insert(arguments.begin(), "command");
   environment.push_back(nullptr);
@@ -26,7 +26,7 @@ inline TrainOptions parse(const Arguments& arguments, const Arguments& environme
   return options;
 }
 
-/// `texts` must outlive the result.
+/// Pointers to `texts`, which must outlive the result.
 inline Arguments pointers(const test::Words& texts) {
   Arguments result;
   for (const std::string& text : texts) result.push_back(text.c_str());

@@ -15,7 +15,7 @@ namespace {
 const std::vector<float> logits = {0.0F, 1.0F, 1.0F, 9.0F, 9.0F, 9.0F, -2.0F, 3.0F, 0.5F};
 const std::vector<UnreadableSample> unreadable = {{.sample = 11, .reason = "no \"b\".jpg: is empty"}};
 
-/// Text of the samples 10, 11 and 12, of which 11 cannot be read.
+/// Printed text of samples 10, 11 and 12. Sample 11 cannot be read.
 std::string printed(PredictionFormat format, std::size_t top) {
   std::vector<std::string> names(10, "x");
   names.insert(names.end(), {"a,1.jpg", "no \"b\".jpg", "c\n.jpg"});
@@ -62,7 +62,7 @@ TEST(PredictionPrinter, OutputsThatAreNotNumbers) {
             "{\"input\":\"a\",\"classes\":[{\"class\":\"dog\",\"probability\":null}]}\n");
 }
 
-/// Text of three samples with labels; no label is probable for the second, and the third cannot be read.
+/// Printed text of three samples with labels. The second has no probable label, and the third cannot be read.
 std::string printed_labels(PredictionFormat format, std::optional<std::size_t> top) {
   const auto files = find_images({"a,1", "b", "c"}, {3, 8, 8}).samples;
   const std::vector<float> outputs = {0.5F, -1.0F, 2.0F, 0.0F, -3.0F, -1.0F, 0.0F, 0.0F, 0.0F};
@@ -88,7 +88,7 @@ TEST(PredictionPrinter, LabelsAboveOneHalfOrTheMostProbableOnes) {
             "\n");
 }
 
-/// Text of three numbers in the unit of `scale`; the second cannot be read.
+/// Printed text of three predicted numbers in the unit of `scale`. The second sample cannot be read.
 std::string printed_numbers(const TargetScale& scale, PredictionFormat format) {
   const auto files = find_images({"a,1", "b", "c"}, {3, 8, 8}).samples;
   const std::vector<float> outputs = {1.5F, 0.0F, -2.0F};

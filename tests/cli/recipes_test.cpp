@@ -1,4 +1,4 @@
-// Recipes: the files, their precedence below all other options, and the choice for data of one's own.
+// Recipes: the files, their precedence below all other options, and the automatic choice for users' own data.
 #include "cli/recipes/recipes.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(Recipes, InTheWayOfAnOptionAreNamed) {
                {"--recipe: 'tabel' is not one of auto, none, ", "did you mean table?"});
 }
 
-/// Options of the recipe for tables, with values in place of those that follow from the data.
+/// Options of the recipe for tables, with fixed values for the options that are computed from the data.
 TrainOptions of_table(const std::string& line) {
   TrainOptions options = parse_line("--dataset csv " + line);
   options.training.batch.size = 32;

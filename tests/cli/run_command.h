@@ -20,7 +20,7 @@ struct CommandOutcome {
   std::optional<Error> error{};
 };
 
-/// Runs a command of the program in this process, and catches its error.
+/// Runs a command in this process and catches its error.
 inline CommandOutcome attempt_command(const Command& command, Words arguments) {
   std::string name = command.name;
   std::vector<char*> pointers{name.data()};
@@ -37,7 +37,7 @@ inline CommandOutcome attempt_command(const Command& command, Words arguments) {
   return outcome;
 }
 
-/// Runs a command, and throws the error that it throws.
+/// Runs a command in this process. Errors propagate to the caller.
 inline CommandOutcome run_command(const Command& command, Words arguments) {
   CommandOutcome outcome = attempt_command(command, std::move(arguments));
   if (outcome.error) throw Error(*outcome.error);

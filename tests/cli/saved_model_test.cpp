@@ -30,7 +30,7 @@ SavedModel lenet() {
                      .options = {{"lr", "0.1"}, {"model", "lenet"}, {"batch-size", "64"}}});
 }
 
-/// Images of classes with names.
+/// Images with named classes.
 test::Synthetic named(const Names& names) {
   test::Synthetic set(12, {1, 28, 28}, static_cast<int>(names.size()));
   set.names = names;
@@ -64,7 +64,7 @@ TEST(SavedModel, LabelsAreMatchedByName) {
                                        .classes = {"sea", "sky", "sun"},
                                        .task = "multilabel"});
   test::Synthetic data =
-      named({"sun", "sea"});  // the second label applies to samples of class 1, the first to all
+      named({"sun", "sea"});  // the first label applies to all samples, the second to samples of class 1
   check_task(named({"sun", "sea"}), lenet());
   expect_error(Category::data,
                {"m: is a model of task 'multilabel'; the task of the data set is 'classification'"},
@@ -122,7 +122,7 @@ TEST(SavedModel, NumberOfClassesIsThatOfTheFile) {
   EXPECT_EQ(network_of(open_model(folder / "m", false), "mlp", {1, 4, 4}, 0)->classes(), 5);
 }
 
-/// "name = value", with an exclamation mark if another value deserves a warning.
+/// Implied options as "name = value", with an exclamation mark if a different value causes a warning.
 std::vector<std::string> implied(const SavedModel& model, const std::string& dataset) {
   std::vector<std::string> texts;
   const auto given = [&](const std::string& name) { return name == "dataset" ? dataset : ""; };

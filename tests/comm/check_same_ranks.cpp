@@ -1,4 +1,4 @@
-// Comparison of the options that ranks were given, on real processes.
+// Comparison of the ranks' options, on real processes.
 #include "comm/world/check_same.h"
 
 #include "support/expect_error.h"

@@ -22,7 +22,7 @@ namespace {
 int longest_message = 0;  ///< bytes
 }  // namespace
 
-/// Takes the place of MPI's function, as its profiling interface allows.
+/// Replaces MPI's function through the profiling interface, to record message lengths.
 extern "C" int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm group,
                          MPI_Request* request) {
   longest_message = std::max(longest_message, count);
@@ -32,7 +32,8 @@ extern "C" int MPI_Isend(const void* data, int count, MPI_Datatype type, int to,
 namespace lockstep {
 namespace {
 
-/// By chunks, or all elements `at_once` and in place, as for norms; two steps.
+/// Sums two steps of gradients: chunk by chunk or, if `at_once`, all elements together and in place, as for
+/// norms.
 void check_canonical(const World& world, Communicator& communicator, std::uint32_t leaves, int executors,
                      std::size_t elements, bool at_once) {
   const auto device = make_cpu_device({.threads = 1, .pin = false});
@@ -95,17 +96,17 @@ void check_communicator(const World& world, Communicator& communicator, std::siz
 void check_transport(const World& world, Transport transport) {
   const auto communicator = make_communicator(world, transport);
   check_communicator(world, *communicator, 40009);
-  // Every second rank has its arenas in a device's memory.
+  // Every second rank has its arenas in device memory.
   const auto device = make_cpu_device({.threads = 1, .pin = false});
   const auto staged = make_staged_communicator(*communicator, *device);
   check_communicator(world, world.rank() % 2 == 1 ? *staged : *communicator, 30011);
 }
 
-/// Checks the ranks of the world as if they were on hosts with these first ranks.
+/// Checks the world's ranks as if they were on several hosts. `boundaries`: first rank of each host.
 void check_hosts(const World& world, const std::vector<std::size_t>& boundaries) {
   const HostRanks hosts(boundaries, static_cast<std::size_t>(world.rank()));
   const MpiGroup host = MpiGroup::split(world.runtime().ranks.world.get(), static_cast<int>(hosts.host()), 0);
-  Watch unwatched;  // to the world's watch, the ranks are on one host
+  Watch unwatched;  // the world's watch expects all ranks on one host
   const auto communicator = make_hosts_communicator(world.runtime().ranks.world, host, hosts, unwatched);
   ASSERT_NE(communicator, nullptr) << "hosts share memory";
   check_communicator(world, *communicator, 40009);
@@ -114,7 +115,7 @@ void check_hosts(const World& world, const std::vector<std::size_t>& boundaries)
       check_canonical(world, *communicator, leaves, 3, 3000, at_once);
     }
   }
-  // All ranks, or every second one, have their arenas in a device's memory.
+  // All ranks, or every second one, have their arenas in device memory.
   const auto device = make_cpu_device({.threads = 1, .pin = false});
   const auto staged = make_staged_communicator(*communicator, *device);
   for (Communicator* mixed : {staged.get(), world.rank() % 2 == 1 ? staged.get() : communicator.get()}) {
@@ -130,7 +131,7 @@ class AbandonedTransfer : public test::RanksTest {};
 
 TEST_F(Communication, AllRanksOfMpirunAreOnThisHost) {
   int size = 1;
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {  // of Open MPI, of MPICH
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {  // set by Open MPI and by MPICH
     if (const char* value = std::getenv(name)) size = std::stoi(value);
   }
   EXPECT_EQ(world().size(), size);
@@ -138,7 +139,7 @@ TEST_F(Communication, AllRanksOfMpirunAreOnThisHost) {
   EXPECT_EQ(world().local_rank(), world().rank());
 }
 
-/// Even and odd ranks as two hosts: the even ones come first.
+/// Even and odd ranks act as two hosts, the even ones first.
 TEST_F(Communication, RanksOfAHostAreContiguous) {
   const MPI_Comm all = world().runtime().ranks.world.get();
   const MpiGroup host = MpiGroup::split(all, world().rank() % 2, 0);
@@ -149,7 +150,7 @@ TEST_F(Communication, RanksOfAHostAreContiguous) {
   EXPECT_EQ(ranks.boundaries, alone ? std::vector({0, 1}) : std::vector({0, evens, world().size()}));
 }
 
-/// An inner agreement that failed keeps its own rank and category.
+/// A failed inner agreement keeps its rank and category.
 TEST_F(Communication, AgreementThrowsOnEveryRank) {
   const int failing = world().size() - 1;
   try {
@@ -199,7 +200,7 @@ TEST_F(Communication, WorldSumsInPieces) {
   }
 }
 
-/// MPI sends longer messages after an answer of the receiver, which queues behind data of the other
+/// MPI sends longer messages only after the receiver's reply, which queues behind data in the other
 /// direction.
 TEST_F(Communication, TransportsBringTheBitsInShortMessages) {
   for (const Transport transport : {Transport::automatic, Transport::shared_memory, Transport::messages}) {
@@ -213,11 +214,11 @@ TEST_F(Communication, TransportsBringTheBitsInShortMessages) {
   EXPECT_TRUE(size == 1 || longest_message > 30000) << "messages are needlessly short";
 }
 
-/// Begins a transfer in which the other side takes no part, as after an error. `senders`: whether the
-/// sending ranks begin it, else rank 0.
+/// Begins a transfer in which the other side never takes part, as after an error. `senders`: the sending
+/// ranks begin it; otherwise rank 0 does.
 void check_abandoned_gather(const World& world, bool senders) {
   constexpr std::size_t bytes = 3 << 20;
-  static std::vector<std::vector<std::byte>> memory;  // until the process ends
+  static std::vector<std::vector<std::byte>> memory;  // must stay valid until the process ends
   const auto new_memory = [&] { return std::span(memory.emplace_back(bytes, std::byte(world.rank()))); };
   const auto start = [&](BackgroundGather& gather) {
     std::vector<std::span<const std::byte>> own{new_memory()};

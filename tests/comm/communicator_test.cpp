@@ -107,11 +107,11 @@ TEST(StartChecks, SegmentsOfAllRanksMustFitIntoSharedMemory) {
   EXPECT_EQ(avoid_shared_memory(launch, std::nullopt, 7), "");
   EXPECT_EQ(avoid_shared_memory(launch, 16 * megabyte, 7), "");
   EXPECT_EQ(avoid_shared_memory({.processes = 2, .local_count = 1, .one_host = false}, 0, 7), "");
-  EXPECT_EQ(avoid_shared_memory({.processes = 2, .one_host = false}, 0, 7), "");  // srun: none may be here
+  EXPECT_EQ(avoid_shared_memory({.processes = 2, .one_host = false}, 0, 7), "");  // srun: maybe one per host
   EXPECT_EQ(std::getenv("OMPI_MCA_btl"), nullptr);
   test::expect_holds(avoid_shared_memory(launch, 15 * megabyte, 7), "has 15 MiB free, but MPI needs 16 MiB");
   EXPECT_STREQ(std::getenv("OMPI_MCA_btl"), "^vader,sm");
-  EXPECT_EQ(avoid_shared_memory(launch, 15 * megabyte, 7), "");  // as for a user's choice
+  EXPECT_EQ(avoid_shared_memory(launch, 15 * megabyte, 7), "");  // as after a user's choice
   unsetenv("OMPI_MCA_btl");
   test::expect_holds(avoid_shared_memory({.processes = 2}, 0, 7), "for 2 ranks");
   unsetenv("OMPI_MCA_btl");

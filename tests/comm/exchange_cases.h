@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// Arenas that ranks exchange: `counts[rank]` partial sums each.
+/// Arenas that ranks exchange. Rank r has `counts[r]` partial sums.
 struct ExchangeCase {
   Slices slices;
   std::vector<std::uint32_t> counts;
@@ -24,7 +24,7 @@ inline std::ostream& operator<<(std::ostream& out, const ExchangeCase& c) {
   return out << c.ranks() << " ranks, " << c.elements() << " elements, rank 0 owns " << c.slices[1];
 }
 
-/// Even slices and all elements at the last rank, with and without ranks that have no partial sums.
+/// Cases with even slices or all elements at the last rank, with and without ranks that have no partial sums.
 inline std::vector<ExchangeCase> exchange_cases(int ranks, std::size_t elements) {
   const auto size = static_cast<std::size_t>(ranks);
   std::vector<ExchangeCase> cases;
@@ -44,7 +44,7 @@ inline float partial_sum(int rank, std::size_t number, int run, std::size_t elem
                   element);
 }
 
-/// Results of the owner: the sum of the partial sums in the order of ranks.
+/// Expected results: the sum of all partial sums in rank order.
 inline std::vector<float> expected_results(const ExchangeCase& c, int run) {
   std::vector<float> results(c.elements());
   for (int rank = 0; rank < c.ranks(); ++rank) {
@@ -57,26 +57,26 @@ inline std::vector<float> expected_results(const ExchangeCase& c, int run) {
 
 inline Stream& stream_of(Device& device) { return *device.streams()[0]; }
 
-/// Gives work to a stream; comm/launch.h has that for streams of a device.
+/// Submits work to a stream, as comm/launch.h does for streams of a device.
 using Submit = void (*)(Stream& stream, std::function<void()> work);
 inline void call_on_host(Stream& stream, std::function<void()> work) {
   stream.call(std::move(work), Phase::reduce);
 }
 
 enum class Memory {
-  own,     ///< of the process
-  shared,  ///< arenas that the peers see, where the transport has such
-  common,  ///< and one arena of results for all ranks
+  own,     ///< private to the process
+  shared,  ///< arenas that peers can access, if the transport supports them
+  common,  ///< same as `shared`, with one arena of results for all ranks
 };
 
-/// Memory of the device; `common`: the same for all ranks of a host, if possible.
+/// Device memory for results. `common`: shared by all ranks of a host, if possible.
 inline Buffer allocate_results(Communicator& communicator, Device& device, std::size_t bytes, Memory memory) {
   Buffer arena;
   if (memory == Memory::common) arena = communicator.common_arena(bytes / sizeof(float) + 1);
   return arena.data() != nullptr ? std::move(arena) : device.allocate(bytes);
 }
 
-/// One rank of a case: its device's arenas and a program that sums them and gathers the results.
+/// One rank of a case: its arenas on the device, and a program that sums them and gathers the results.
 class ExchangingRank {
  public:
   ExchangingRank(const ExchangeCase& c, Communicator& communicator, Device& device,
@@ -109,7 +109,7 @@ class ExchangingRank {
     });
   }
 
-  /// The results after a run on fresh partial sums.
+  /// Runs on fresh partial sums and returns the results.
   std::vector<float> run(int number) {
     std::vector<float> values(case_.elements());
     for (std::size_t i = 0; i < arenas_.size(); ++i) {
@@ -120,14 +120,14 @@ class ExchangingRank {
     }
     program_->run();
     device_.copy(values.data(), results_.data(), values.size() * sizeof(float));
-    if (memory_ == Memory::common) communicator_.barrier();  // others may still read the results
+    if (memory_ == Memory::common) communicator_.barrier();  // other ranks may still read the results
     return values;
   }
 
-  int chunks = 0;  ///< of a step
+  int chunks = 0;  ///< chunks per step
 
  private:
-  /// Sums the chunk; its own partial sums may then be overwritten.
+  /// Sums the chunk. Afterwards this rank's partial sums may be overwritten.
   void add(Stream& stream, const SumChunk& chunk) {
     ++chunks;
     submit_(stream, [this, chunk] {
@@ -152,7 +152,7 @@ class ExchangingRank {
   std::unique_ptr<Program> program_;
 };
 
-/// A rank gathers and reduces what is in its device's memory, twice.
+/// Gathers and reduces data in the rank's device memory, twice.
 inline void expect_gathers_and_reduces(Communicator& communicator, Device& device,
                                        Memory memory = Memory::own) {
   const auto ranks = static_cast<std::size_t>(communicator.size());
@@ -167,7 +167,7 @@ inline void expect_gathers_and_reduces(Communicator& communicator, Device& devic
   const Buffer sum = device.allocate(1000 * sizeof(float));
   const auto gather = communicator.plan_gather({all.data(), bytes}, bounds);
   const auto reduce = communicator.plan_all_reduce(sum.floats());
-  bounds.clear();  // plans have their own
+  bounds.clear();  // plans keep copies
   const auto program = device.record([&] {
     Stream& stream = stream_of(device);
     gather(stream);
@@ -194,8 +194,8 @@ inline void expect_gathers_and_reduces(Communicator& communicator, Device& devic
       const std::size_t sum_of_ranks = ranks * (i + run) + ranks * (ranks - 1) / 2;
       EXPECT_EQ(floats[i], static_cast<float>(sum_of_ranks));
     }
-    communicator.barrier();  // others may still read what was gathered
-    // Done on return, in the host's memory.
+    communicator.barrier();  // other ranks may still read the gathered data
+    // This variant works in host memory and is complete on return.
     std::string concatenated(bytes, ' ');
     communicator.all_gather_bytes(std::as_bytes(std::span(expected).subspan(own, lengths[rank])), lengths,
                                   std::as_writable_bytes(std::span(concatenated)));

@@ -1,6 +1,6 @@
-# Runs COMMAND (words separated by commas) and checks that it ends with STATUS, a regular expression. If ERROR is given,
-# exactly one line of its stderr must be an error of lockstep, and match ERROR; "none": no line is one. If REPORT is given, the file that it
-# names must match REPORT; it is removed.
+# Runs COMMAND (words separated by commas) and checks that its exit status matches STATUS, a regular expression. If
+# ERROR is given, exactly one line of stderr must be a lockstep error, and it must match ERROR; "none": no line may be
+# an error. If REPORT is given, the file that the error names must match REPORT; the file is removed.
 string(REPLACE "," ";" COMMAND "${COMMAND}")
 execute_process(COMMAND ${COMMAND} TIMEOUT 60 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE error)
 if(NOT status MATCHES "^(${STATUS})$")

@@ -1,5 +1,6 @@
-// Real processes, one of which fails: failures_mpi HOW TRANSPORT. The others wait for it in a collective.
-// "transfer": all but rank 0 are stopped, which waits for what they send in the background.
+// Real processes, one of which fails while the others wait for it in a collective: failures_mpi HOW
+// TRANSPORT. "transfer": all ranks except rank 0 are stopped, while rank 0 waits for data that they send in
+// the background.
 
 #include <csignal>
 #include <cstdlib>
@@ -32,7 +33,7 @@ void fail(const lockstep::World& world, const std::string& how) {
 }
 
 void transfer_to_rank_0(const lockstep::World& world) {
-  static std::vector<std::byte> memory(1 << 20);  // MPI has it until the process ends
+  static std::vector<std::byte> memory(1 << 20);  // MPI uses this memory until the process ends
   const std::vector<std::span<std::byte>> part{memory};
   lockstep::BackgroundGather gather(world);
   if (world.rank() != 0) std::raise(SIGSTOP);
@@ -51,12 +52,12 @@ int run(lockstep::World& world, const std::string& how, lockstep::Transport tran
   watch.begin_steps(2);
   const bool failing = world.rank() == 1;
   if (how == "transfer") transfer_to_rank_0(world);
-  if (how == "announced") {  // rank 1 has announced its failure, and the launcher ends rank 0 first
+  if (how == "announced") {  // rank 1 announced its failure, but the launcher ends rank 0 first
     if (failing) lockstep::announce_end();
     communicator->barrier();
     if (world.rank() == 0) std::_Exit(0);
   }
-  if (how == "together") {  // the launcher kills rank 0 after the others have begun to end
+  if (how == "together") {  // the launcher kills rank 0 after the others began to exit
     if (world.rank() != 0) lockstep::announce_common_end();
     communicator->barrier();
     if (world.rank() == 0) std::raise(SIGKILL);

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// Gives `work` to a stream of the host or of the emulated GPU.
+/// Enqueues `work` on a stream of the host or of the emulated GPU.
 inline void launch(Stream& stream, std::function<void()> work) {
   if (dynamic_cast<cuda::CudaStream*>(&stream) != nullptr) {
     fake_cuda::launch(cuda::handle_of(stream), "work", {}, std::move(work));

@@ -2,7 +2,7 @@
 # Builds lockstep with each MPI library that is installed beside the default one, in build/mpi-NAME, runs the tests of
 # communication with it, and trains on 1, 2 and 3 ranks: one digest. NAME is that of Debian's mpicc.NAME and
 # mpiexec.NAME: openmpi, mpich. The last line is "N of N passed"; the status is 77 if there is no other library.
-#   tests/comm/mpi_matrix.sh [NAME...]   default: all but the one that plain mpicc stands for
+#   tests/comm/mpi_matrix.sh [NAME...]   default: all but the one that mpicc links to
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
@@ -36,7 +36,7 @@ digest() { # RANKS
     grep -o 'xxh3:[0-9a-f]*'
 }
 
-# Prints nothing if all is as it should be.
+# Prints what is wrong, or nothing if all checks pass.
 check() {
   {
     cmake -S "$root" -B "$build" -G Ninja -D CMAKE_BUILD_TYPE=Release -D CMAKE_UNITY_BUILD=ON -D LOCKSTEP_TESTS=ON \

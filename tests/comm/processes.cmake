@@ -1,10 +1,10 @@
-# Ranks of which one fails.
+# Runs in which one rank fails.
 add_executable(failures_mpi comm/failures_mpi.cpp)
 target_include_directories(failures_mpi PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(failures_mpi PRIVATE lockstep_library lockstep_dependencies)
 
-# MPICH's mpiexec makes a status of its own: the number of a signal, or the bits of all ranks' statuses together. Where a
-# rank ends with status 0 before the others, it now and then forgets their statuses (4.0.2).
+# MPICH's mpiexec exits with a signal number or the bitwise OR of all ranks' statuses. If a rank exits with status 0
+# before the others, mpiexec sometimes loses their statuses (4.0.2).
 if(mpich)
   set(any_status "[1-9][0-9]*")
   set(any_status_beside_0 "[0-9]+")
@@ -46,7 +46,7 @@ foreach(transport shared-memory messages)
   lockstep_failure_test(leave ${transport} 5
     "rank 1 on host .* [(]process [0-9]+[)] (exited for an unknown reason|has ended with status 0) [(]step 2, "
     ${keep_ranks})
-  # The watchdog kills the rank, or it ends by itself; the first end counts.
+  # The watchdog kills the rank, or the rank exits; whichever is first sets the status.
   lockstep_failure_test(stop ${transport} "5|137"
     "rank 1 on host .* stopped before barrier [0-9]+ .*is stopped, as by SIGSTOP.*${in_barrier}")
   lockstep_failure_test(loop ${transport} "5|137"
@@ -58,5 +58,5 @@ lockstep_failure_test(transfer messages "5|137"
 lockstep_failure_test(different shared-memory "5|137" "rank 1 on host .* entered agree [0-9]+ .*but ranks 0, 2 entered")
 lockstep_failure_test(together messages 137 none)
 lockstep_failure_test(announced messages 5 none ${keep_ranks})
-# mpirun may hang then, and is killed by the watchdog, or crash in its own PMIx_server_finalize (4.1.4, on a busy machine).
+# mpirun may then hang and be killed by the watchdog, or crash in PMIx_server_finalize (4.1.4, on a busy machine).
 lockstep_failure_test(finish messages "5|137|Subprocess killed|Segmentation fault" "rank 1 on host .* entered MPI_Finalize [0-9]+ .*but ranks 0, 2 entered")

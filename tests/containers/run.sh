@@ -28,7 +28,8 @@ state() { podman logs launcher 2>&1 | tail -n 3; }
 
 podman() { command podman "${podman_options[@]}" "$@"; }
 
-# All containers: not root, nothing writable but what is given, no privileges, as Kubernetes' level "restricted".
+# All containers run as a non-root user without privileges and can write only to mounted volumes, as at Kubernetes'
+# level "restricted".
 restricted=(--network=host --no-healthcheck --read-only --read-only-tmpfs=false --cap-drop=all
   --security-opt=no-new-privileges --ulimit=nofile=20000:20000 --ulimit=nproc=4096:4096)
 # run OPTION... IMAGE ARGUMENT...
@@ -42,14 +43,15 @@ build_image() {
     ${architecture:+--arch="$architecture"} "$context" >"$work/build.log" 2>&1 || wrong "$(tail -n 20 "$work/build.log")"
 }
 
-# import_base NAME...: the base image, under these names.
+# import_base NAME...: imports the base image under these names.
 import_base() {
   local name
   tar -C "$base" -c . | podman import --quiet ${architecture:+--arch="$architecture"} - "$1" >/dev/null
   for name in "${@:2}"; do podman tag "$1" "$name"; done
 }
 
-# The smallest Debian, without what Docker's debian:bookworm-slim lacks as well. Kept for the next start.
+# Makes a minimal Debian without the files that Docker's debian:bookworm-slim also lacks, and caches it for the next
+# run.
 make_base() {
   [[ -e $base/etc/debian_version ]] && return
   rm -rf "$base" "$base.new" && mkdir -p "$base.new" &&
@@ -65,9 +67,9 @@ make_base() {
 options=(--dataset synthetic --synthetic-shape 1x12x12 --samples 512 --model mlp:16 --batch-size 64 --micro-batches 4
   --device cpu --threads 1)
 train=(train "${options[@]}" --epochs 5 --run-dir none)
-# same_digest OUTPUT: as that of the program in the build folder.
+# same_digest OUTPUT: expects the digest of the program in the build folder.
 same_digest() { equal digest "$(digest "$1")" "$expected"; }
-# trains_alike COMMAND...: runs a training with that digest, and sets `output`.
+# trains_alike COMMAND...: trains, expects that digest, and sets `output`.
 trains_alike() {
   output=$("$@" 2>&1)
   same_digest "$output"
@@ -78,9 +80,9 @@ error_line() { grep -c '^lockstep[a-z-]*: error: ' <<<"$1" || true; }
 
 # space_of NUMBER: prints the network namespace of host h1, h2, ... with the address 10.213.7.NUMBER.
 space_of() { echo "$network-$(($1 - 1))"; }
-hosts=4  # the last one is that of the launcher
+hosts=4  # the last one runs the launcher
 
-# pod NUMBER NAME COMMAND...: starts a container of the image with ssh on a host, with the volumes of
+# pod NUMBER NAME COMMAND...: starts a container of the ssh image on a host, with the volumes of
 # deploy/kubernetes/jobset.yaml.
 pod() {
   local number=$1 name=$2 other
@@ -103,7 +105,7 @@ make_ssh() {
   chmod 777 "$work/ssh" "$work/runs"
   run --volume="$work/ssh:/ssh" --entrypoint=ssh-keygen lockstep-ssh -q -t ed25519 -N '' -f /ssh/id_rsa
   cp "$work/ssh/id_rsa.pub" "$work/ssh/authorized_keys"
-  # As Kubernetes mounts a Secret: of root, readable by the group of the pod.
+  # Kubernetes mounts a Secret like this: owned by root, readable by the group of the pod.
   chown root:1000 "$work"/ssh/*
   chmod 440 "$work"/ssh/*
   chmod 755 "$work/ssh"
@@ -183,12 +185,12 @@ needs_shared_memory() { # with too little, a warning, and messages by TCP instea
   ! grep -q /dev/shm <<<"$output" || wrong "$output"
 }
 
-# Ranks of the mpirun of this machine, each in a container of its own.
+# Starts ranks with this machine's mpirun, each in its own container.
 by_host() {
   mpirun --oversubscribe --bind-to none -np 2 podman "${podman_options[@]}" run --rm "$@" --env='OMPI_*' --env='PMIX_*' \
     lockstep "${train[@]}" 2>&1
 }
-container_per_rank() { # no shared /proc: by messages
+container_per_rank() { # no shared /proc, so ranks communicate by messages
   local output
   command -v mpirun >/dev/null || { say "  skipped: no mpirun on this machine" >&4 && return; }
   output=$(by_host "${restricted[@]}" --ipc=host --volume=/tmp:/tmp --user=0) || wrong "status $?: $output"
@@ -224,7 +226,8 @@ two_hosts() { # lockstep-run in a third container, by ssh; a worker that is not 
   has "$output" 'ssh: connect to host h2 port 2222'
 }
 
-# The restart policy of a cluster, by hand: stop with a grace time, status 75, all containers again, on another number.
+# Imitates a cluster's restart policy: stops with a grace time (status 75), then restarts all containers on a different
+# number of hosts.
 configure() { printf 'epochs = %s\n' "$1" >"$work/runs/run.cfg"; }
 trains() { compgen -G "$work/runs/lockstep/checkpoints/step-*[0-9]" >/dev/null; }
 checkpoints() { compgen -G "$work/runs/lockstep/checkpoints/step-*[0-9]" | sort | tail -n 1; }
@@ -265,8 +268,8 @@ kubernetes() {
   equal "steps" "$(grep -c '"event":"step"' "$work/runs/lockstep/metrics.jsonl")" $((epochs * 8))
 }
 
-# In h1, processes with the names of Open MPI's daemon and of a rank. The rank starts when the worker, asked to stop,
-# has looked for ranks once: only then does process 1 start a sleep.
+# Starts processes in h1 with the names of Open MPI's daemon and of a rank. The rank starts after the worker, asked to
+# stop, has looked for ranks once: only then does process 1 start a sleep.
 start_late_rank() {
   podman exec --detach h1 bash -c '
     printf orted >/proc/$$/comm
@@ -301,7 +304,7 @@ build_cuda_image() {
   build_image lockstep-cuda "$root/docker/Dockerfile.cuda" --build-arg=REVISION=0123abc
 }
 
-# The commands of the definition for Apptainer, run by Buildah and Podman.
+# section NAME: prints the commands of a section of the Apptainer definition, which Buildah and Podman run here.
 section() { awk -v name="%$1" '/^%/ { on = $1 == name; next } on' "$root/deploy/apptainer/lockstep.def"; }
 in_apptainer() { run --tmpfs=/tmp --entrypoint=sh lockstep-apptainer -ec "$(section environment && section "$1")" "$@"; }
 apptainer_definition() {

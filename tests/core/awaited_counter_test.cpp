@@ -9,10 +9,10 @@
 namespace lockstep {
 namespace {
 
-/// Two threads advance a counter each, in turns; `pause` is what both do before they advance.
+/// Two threads take turns, each advancing its counter; both call `pause` before they advance.
 template <class Pause>
 void take_turns(AwaitedCounter& first, AwaitedCounter& second, std::uint32_t turns, const Pause& pause) {
-  std::uint32_t shared = 0;  // read and written in turns: the thread sanitizer sees to it
+  std::uint32_t shared = 0;  // read and written in turns; the thread sanitizer would report a race
   const std::jthread other([&] {
     for (std::uint32_t turn = 1; turn <= turns; ++turn) {
       first.await(turn);

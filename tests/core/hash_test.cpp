@@ -40,7 +40,7 @@ TEST(HashInteger, IsTheHashOfEightLittleEndianBytes) {
     const Wide hash = hash_integer(value);
     const Digest digest(std::as_bytes(std::span(&value, 1)));
     ASSERT_EQ(digest.words(), (std::array<std::uint64_t, 2>{hash.low, hash.high})) << value;
-    value = i < 100 ? value + 1 : value * 0x9e3779b97f4a7c15ULL + 1;  // small ones, then all bits
+    value = i < 100 ? value + 1 : value * 0x9e3779b97f4a7c15ULL + 1;  // first small, then all 64 bits
   }
 }
 

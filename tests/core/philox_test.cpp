@@ -28,7 +28,7 @@ TEST(Uniform, IsTheTop24BitsOver2To24) {
   EXPECT_EQ(uniform(~0U), 1.0F - 0x1p-24F);
 }
 
-/// Exact probability below 1/2 that the bits (high, low) represent.
+/// Exact probability, below 1/2, that the bits (high, low) represent.
 long double lower_probability(std::uint32_t high, std::uint32_t low) {
   const std::uint64_t bits = (std::uint64_t{high} << 20) | (low >> 12);
   return (static_cast<long double>(bits) + 0.5L) * 0x1p-52L;
@@ -53,7 +53,7 @@ TEST(Normal, IsTheQuantileToSixteenDigits) {
   };
   for (std::uint32_t i = 0; i < 200000; ++i) {
     const Words words = philox(1, {i, 0, 0, 0});
-    check(words[0] >> 1, words[1]);             // lower half, where erfc loses nothing
+    check(words[0] >> 1, words[1]);             // lower half, where erfc is accurate
     check(words[2] >> (i % 31 + 1), words[3]);  // far into the tail
   }
   check(0, 0);
@@ -69,7 +69,7 @@ TEST(Normal, IsOddAndFinite) {
   EXPECT_NEAR(normal(~0U, ~0U), 8.2095361516013856, 1e-14);
 }
 
-// Part of the initial weights of every run: these bits never change.
+// These bits must never change: every run's initial weights depend on them.
 TEST(Normal, GoldenBits) {
   EXPECT_EQ(normal(0x6627e8d5, 0xe169c58d), -0x1.05f49f2746419p-2);
   EXPECT_EQ(normal(0x01234567, 0x89abcdef), -0x1.4ee2dc0a9e007p+1);

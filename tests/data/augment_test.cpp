@@ -125,7 +125,7 @@ TEST(RandomResizedCrop, StaysInsideAndKeepsItsBounds) {
     area += box.width * box.height / 200000.0 / 2000.0;
   }
   EXPECT_NEAR(area, 0.5, 0.05);
-  // Nothing of these ratios fits an image 100 times as wide as high, at these scales: the middle is taken.
+  // No crop of these aspect ratios and scales fits an image 100 times as wide as high, so the center is used.
   const Box middle = random_resized_crop({.scale = {1.0, 1.0}}, {1000, 10}, {.id = 1});
   EXPECT_EQ(middle.width, 13.0);
   EXPECT_EQ(middle.left, 493.0);

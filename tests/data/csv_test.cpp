@@ -34,7 +34,7 @@ TEST(Csv, Rfc4180) {
   EXPECT_EQ(records(""), std::vector<Fields>{});
 }
 
-/// Records of a text that comes byte by byte through a window of `window` bytes.
+/// Records of a text that is read byte by byte through a window of `window` bytes.
 std::vector<Fields> streamed_records(std::string_view text, std::size_t window) {
   CsvReader reader(
       [&](std::span<char> part) {
@@ -100,14 +100,14 @@ TEST(Csv, SeparatorsAreFound) {
       {"a\tb\n1\t2\n", '\t'},
       {"a;b\n1,5;2,5\n", ';'},
       {"a;b;c\n1,5;2,5;3\n1;2,5;3\n", ';'},
-      {"a b;c,d\n1;2\n3;4\n", ';'},  // commas divide the header only
+      {"a b;c,d\n1;2\n3;4\n", ';'},  // commas split only the header
       {"\"x,y,z\";b\n1;2\n", ';'},
       {"a;b,c;d\n1,2\n", ','},
       {"a,b\n1\n", ','},
-      {"a,b;c\n1,2;3\n", ';'},              // both fit
-      {"5,1;3,5;1,4\n4,9;3,0;1,4\n", ';'},  // commas fit, too
+      {"a,b;c\n1,2;3\n", ';'},              // both separators fit
+      {"5,1;3,5;1,4\n4,9;3,0;1,4\n", ';'},  // commas fit too
       {"a,\tb,\tc\n1,\t2,\t3\n", ','},
-      {"a\n1;2\n", ','},  // only the header counts
+      {"a\n1;2\n", ','},  // only the header decides
       {"\"a\nb\";c\r\n\r\n1;2", ';'},
       {"", ','}};
   for (const auto& [text, separator] : cases) {
@@ -118,7 +118,7 @@ TEST(Csv, SeparatorsAreFound) {
   EXPECT_EQ(streamed_records(wide, std::size_t{1} << 16)[1], (Fields{"1;2"}));
 }
 
-/// Cells of the features, row by row: numbers, texts, and "-" for a gap.
+/// Feature cells, row by row: numbers, texts, and "-" for a missing value.
 Fields cells(const CsvTable& table) {
   Fields all;
   for (std::size_t row = 0; row < table.rows(); ++row) {
@@ -189,7 +189,7 @@ TEST(CsvTable, Cells) {
 TEST(CsvTable, ColumnsWithoutANameHaveTheirNumber) {
   EXPECT_EQ(names(parsed(",x,,label\n0,1,2,a\n")), (Fields{"column1", "x", "column3"}));
   EXPECT_EQ(names(parsed(",x,label\n0,1,a\n", {.drop_columns = {"column1"}})), Fields{"x"});
-  EXPECT_EQ(names(parsed("0,1,label\n3,4,a\n")), (Fields{"0", "1"}));  // names of pixels
+  EXPECT_EQ(names(parsed("0,1,label\n3,4,a\n")), (Fields{"0", "1"}));  // the names number pixels
 }
 
 TEST(CsvTable, WarnsOfAHeaderThatIsARow) {
@@ -205,10 +205,10 @@ TEST(CsvTable, WarnsOfAHeaderThatIsARow) {
       {"country,2019,2020,label\nx,4,5,a\n", ""},
       {"country,1990,1995,2000,label\nx,4,5,6,a\n", ""},
       {"name,2020,label\nx,4,a\n", ""},
-      {"402,400,398,label\n4,5,6,a\n", ""},  // wavelengths
+      {"402,400,398,label\n4,5,6,a\n", ""},  // the names are wavelengths
       {"3,5,8,label\n0,1,0,a\n", ""},
       {"0,label\n3,a\n", ""},
-      {"7,9,label\na,b,a\n", ""}};  // columns of texts
+      {"7,9,label\na,b,a\n", ""}};  // text columns
   for (const auto& [text, name] : cases) {
     const Fields expected = {fmt::format(
         "t.csv: the first line names the columns, but '{}' is a number: is the header missing?", name)};
@@ -333,7 +333,7 @@ TEST(CsvTable, LabelsMayBeNumbers) {
                [] { label_numbers(parsed("x,y\n1,2\n1,NA\n").labels); });
 }
 
-/// A text and a running number in each of `rows` rows.
+/// Table of `rows` rows, each with a text and a consecutive number.
 std::string numbered(int rows, int first) {
   std::string text = "id,name,x,label\n";
   for (int row = 0; row < rows; ++row) text += fmt::format("{},n{},{},a\n", first + row, row, row % 7);
@@ -350,7 +350,7 @@ TEST(CsvTable, ColumnsThatIdentifyTheirRow) {
   };
   EXPECT_EQ(row_ids(parsed(numbered(10, 1))), (Fields{"id", "name"}));
   EXPECT_EQ(row_ids(parsed(numbered(10, -3))), (Fields{"id", "name"}));
-  EXPECT_EQ(row_ids(parsed(numbered(9, 1))), Fields());  // too few to tell
+  EXPECT_EQ(row_ids(parsed(numbered(9, 1))), Fields());  // too few rows to tell
   EXPECT_EQ(row_ids(parsed(numbered(10, 0) + "10,n3,4,a\n")), Fields{"id"});
   EXPECT_EQ(row_ids(parsed(numbered(10, 0) + "11,n10,4,a\n")), Fields{"name"});
   EXPECT_EQ(row_ids(parsed(numbered(10, 0) + ",,4,a\n")), Fields());
@@ -449,8 +449,8 @@ TEST(CsvDataset, NumbersThatCannotBePredicted) {
   refused("x,y\n1,1e200\n2,-1e200\n", "x,y\n1,1\n", "t.csv: column 'y': its numbers are too large");
 }
 
-/// The table has as many classes as rows, as in a column of measurements that is taken for labels. It would
-/// take minutes to compare each row with all classes.
+/// The table has as many classes as rows, as if a column of measurements were used as labels. Comparing each
+/// row with all classes would take minutes.
 TEST(CsvDataset, AnyNumberOfClasses) {
   constexpr int rows = 500000;
   std::string text = "x,y\n";
@@ -470,7 +470,7 @@ TEST(CsvDataset, HeldOutRowsHaveTheirShareOfEachClass) {
   EXPECT_EQ(std::ranges::count(test.labels.texts, "rare"), 25);
   EXPECT_EQ(test.labels.lines[0], static_cast<std::size_t>(test.cells[0][0].number()) + 2);
   EXPECT_TRUE(train.columns[0].row_id);
-  EXPECT_FALSE(test.columns[0].row_id);  // one warning
+  EXPECT_FALSE(test.columns[0].row_id);  // only one warning
   CsvTable one = parsed("x,label\n1,a\n");
   expect_error(Category::data, {"a test fraction of 0.5 of 1 row leaves none to test"},
                [&] { split_off_test_rows(one, 0.5); });

@@ -1,4 +1,4 @@
-// Data sets have equal fingerprints exactly if runs on them give the same bits.
+// Data sets have equal fingerprints if and only if runs on them have the same bits.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ namespace {
 constexpr Shape shape = {.channels = 3, .height = 24, .width = 24};
 constexpr int rows = 3000;
 
-/// Fingerprint of rows 0 to 2999, with rows `swapped` and `swapped` + 2 exchanged and row `relabelled` of
-/// another class.
+/// Fingerprint of a table of rows 0 to 2999, with rows `swapped` and `swapped` + 2 exchanged and the class of
+/// row `relabelled` changed.
 std::string table_fingerprint(int swapped, int relabelled) {
   std::string text = "x,label\n";
   for (int row = 0; row < rows; ++row) {

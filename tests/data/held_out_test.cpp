@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-/// Numbers of held-out samples of classes of these sizes.
+/// Number of samples held out from each class, for classes of these sizes.
 std::vector<int> counts(const std::vector<int>& sizes, double fraction) {
   std::vector<int> labels;
   std::vector<std::uint64_t> keys;
@@ -31,7 +31,7 @@ TEST(HeldOut, EachClassHasItsShare) {
   };
   const std::vector<Row> rows = {{{100, 50, 10}, 0.2, {20, 10, 2}},
                                  {{45, 45}, 0.2, {9, 9}},
-                                 {{50, 50, 50}, 0.25, {13, 12, 13}},  // 37.5 in all
+                                 {{50, 50, 50}, 0.25, {13, 12, 13}},  // 37.5 in total
                                  {{4, 4, 4, 4, 4}, 0.1, {0, 1, 0, 1, 0}},
                                  {{1, 100, 1}, 0.5, {0, 51, 0}},
                                  {{1, 1, 1, 1, 10}, 0.5, {0, 0, 0, 0, 6}},
@@ -51,7 +51,7 @@ TEST(HeldOut, ThoseWithTheSmallestKeys) {
             (std::vector<bool>{true, true, false, false}));
 }
 
-/// Labels may be in any order: the sample decides, not its place.
+/// Labels may be in any order: the choice depends on the samples, not on their positions.
 TEST(HeldOut, DoesNotDependOnTheOrderOfTheSamples) {
   std::vector<int> labels;
   std::vector<std::uint64_t> keys;
@@ -73,7 +73,7 @@ TEST(HeldOut, SamplesCountForTheRarestOfTheirLabels) {
                                       0, 1, 1,  //
                                       1, 0, 1,  //
                                       0, 0, 0};
-  EXPECT_EQ(rarest_labels(targets, 3), (std::vector{1, 0, 1, 2, 3}));  // labels of 3, 2 and 2 samples
+  EXPECT_EQ(rarest_labels(targets, 3), (std::vector{1, 0, 1, 2, 3}));  // the labels have 3, 2 and 2 samples
   EXPECT_EQ(rarest_labels({}, 3), std::vector<int>());
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-// This needs <cstdio> before it.
+// jpeglib.h needs <cstdio> before it.
 #include <jpeglib.h>
 
 #include "data/image/decoder.h"
@@ -40,14 +40,14 @@ TEST(ImageDecoder, PngIsExactWithoutTransparency) {
   EXPECT_EQ(std::pair(part.image.width, part.image.height), std::pair(13, 7));
   EXPECT_EQ(part.image.pixels, image.pixels);
   ImagePart clear = decode_all(encode_png({10, 20, 30, 0, 40, 50, 60, 128}, 2, 1, PNG_FORMAT_RGBA));
-  clear.image.pixels.resize(6);  // without what is left of the fourth channel
+  clear.image.pixels.resize(6);  // drops the remains of the fourth channel
   EXPECT_EQ(clear.image.pixels, (Bytes{10, 20, 30, 40, 50, 60}));
   const Bytes grey = encode_png({7, 9}, 2, 1, PNG_FORMAT_GRAY);
   EXPECT_EQ(decode_all(grey).image.pixels, (Bytes{7, 7, 7, 9, 9, 9}));
   EXPECT_EQ(decode_all(grey, 1).image.pixels, (Bytes{7, 9}));
 }
 
-/// PNG file of one colour whose values have `depth` bits, with a chunk gAMA if `gamma` is not 0.
+/// PNG file of one colour with `depth` bits per value, and a gAMA chunk if `gamma` is not 0.
 Bytes one_colour_png(int type, int depth, std::uint8_t value, double gamma = 0.0) {
   Bytes file;
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
@@ -94,7 +94,7 @@ TEST(ImageDecoder, GreyOfColoursIsTheSameInAllFormats) {
   }
 }
 
-/// Progressive JPEG without subsampling of colours.
+/// Progressive JPEG without chroma subsampling.
 std::string progressive_jpeg(int size) {
   const Image image = test_image(size, size, 1);
   jpeg_error_mgr errors{};
@@ -207,7 +207,7 @@ TEST(ImageDecoder, WebpIsNearTheOriginalIfLossy) {
 }
 
 TEST(ImageDecoder, AnimatedWebpIsRefused) {
-  // VP8X with the flag of an animation, 16x16.
+  // VP8X chunk of a 16x16 image with the animation flag.
   const Bytes file = as_bytes(std::string("RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\x02\0\0\0\x0f\0\0\x0f\0\0", 30));
   expect_error(Category::data, {"is an animated WebP image: only those of one image can be read"},
                [&] { decode_all(file); });
@@ -218,7 +218,7 @@ TEST(ImageDecoder, BadFilesSayWhy) {
   const Bytes png = encode_png(test_image(64, 48, 6).pixels, 64, 48, PNG_FORMAT_RGB);
   const Bytes webp = encode_webp(test_image(64, 48, 6)), lossy_webp = encode_webp(test_image(64, 48, 6), 80);
   Bytes huge = png;
-  huge[16] = 0x7f;  // the width's highest byte; its checksum is at 29
+  huge[16] = 0x7f;  // highest byte of the width; the checksum is at 29
   const std::vector<std::pair<Bytes, std::string>> cases = {
       {{}, "is empty"},
       {{'G', 'I', 'F', '8'}, "is not a JPEG, PNG or WebP file"},
@@ -247,13 +247,13 @@ TEST(ImageDecoder, HugeImagesAreRefusedBeforeMemoryIsTaken) {
     }
   }
   expect_error(Category::data, {"an image of 32639x32639 pixels is too large"}, [&] { decode_all(jpeg); });
-  Bytes webp = encode_webp(test_image(16, 16, 7));  // its size is in 28 bits after the signature, at 21
+  Bytes webp = encode_webp(test_image(16, 16, 7));  // 28 bits at 21, after the signature, hold the size
   webp[21] = webp[22] = webp[23] = 0xff;
   webp[24] |= 0x0f;
   expect_error(Category::data, {"an image of 16384x16384 pixels is too large"}, [&] { decode_all(webp); });
 }
 
-/// The formula of the header in double.
+/// The header's formula in double precision.
 double reference(const Image& image, const Box& box, double x, double y, int channel, int width, int height) {
   const auto weight = [](double begin, double extent, int outputs, double at, int input) {
     const double step = extent / outputs;

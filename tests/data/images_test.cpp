@@ -51,7 +51,7 @@ TEST(ImageFolder, ClassesAndFilesAreSorted) {
   EXPECT_EQ(data->label(3), 1);
 }
 
-/// Other hosts may still have the file: skipping it would change the result.
+/// Other hosts may still have the file, so skipping it would change the result.
 TEST(ImageFolder, FilesThatAreGoneAreNotSkipped) {
   const Pets pets;
   std::filesystem::create_symlink("nowhere", pets.path() / "train/cat/3.jpg");
@@ -245,7 +245,7 @@ TEST(ImageParts, AClassCalledTrainIsNamed) {
       [&] { list_image_parts(pets.path(), 0.2); });
 }
 
-/// Each part is what its name says, whichever others there are.
+/// The name alone decides what a part is, whichever other parts exist.
 TEST(ImageParts, AreTakenForWhatTheyAreCalled) {
   for (const char* name : {"val", "valid", "validation"}) {
     const TemporaryFolder pets;
@@ -377,7 +377,8 @@ TEST(PackedImages, PackingAgainLeavesNoOldShards) {
   EXPECT_EQ(pets.open_packed()->size(), 4U);
 }
 
-/// The program refuses to pack into a folder with an index, so that the same command would fail again.
+/// The program refuses to pack into a folder with an index, so an index left behind would make the repeated
+/// command fail.
 TEST(PackedImages, APackingWhoseLastSyncFailsLeavesNoIndex) {
   const PackedPets pets;
   bool has_index = false;
@@ -412,7 +413,7 @@ TEST(PackedImages, MissingAndShortFiles) {
   std::filesystem::resize_file(pets.path() / "packed/train-00000.shard", 0);
   std::vector<std::uint8_t> buffer;
   expect_error(Category::data, {"train-00000.shard: ends at byte "}, [&] { data->sample(0, buffer); });
-  EXPECT_FALSE(data->sample(3, buffer).empty());  // of another shard
+  EXPECT_FALSE(data->sample(3, buffer).empty());  // a sample of another shard
   expect_error(Category::data, {"train-00000.shard: ", "the file is too short"}, [&] { pets.open_packed(); });
   std::filesystem::remove(pets.path() / "packed/train-00000.shard");
   expect_error(Category::data, {"train-00000.shard: cannot open"}, [&] { pets.open_packed(); });

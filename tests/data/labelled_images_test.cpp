@@ -1,4 +1,4 @@
-// Images with several labels, and the tables that name them.
+// Images with several labels, and the tables that assign labels to files.
 #include "data/sets/images/labelled_images.h"
 
 #include <gtest/gtest.h>
@@ -148,7 +148,7 @@ TEST(ClassTable, BadTables) {
 
 constexpr Shape shape = {.channels = 3, .height = 8, .width = 8};
 
-/// Images a.jpg to e.jpg, of which the tests use the names only.
+/// Images a.jpg to e.jpg. The tests use only their names.
 struct Album : TemporaryFolder {
   explicit Album(const std::string& folder = "") {
     for (const char* name : {"a.jpg", "b.PNG", "c.jpeg", "d.jpg", "e.webp"}) write(folder + name, "");
@@ -292,8 +292,8 @@ TEST(LabelledImages, TablesAndFoldersThatDoNotFit) {
       [&] { list_labelled_images({.directory = (album / "labels.csv").string(), .labels = "labels.csv"}); });
 }
 
-/// 120 images of two classes: in folders named after them, and in one folder with a table, which has every
-/// second image in another folder.
+/// 120 images of two classes: in folders named after the classes, and with a table, where every second image
+/// is in another folder.
 struct ListedPets : TemporaryFolder {
   ListedPets() {
     for (int i = 0; i < 120; ++i) {
@@ -360,7 +360,7 @@ TEST(ImagesWithClasses, TheFingerprintHasTheClasses) {
         {.directory = album.string(), .labels = (album / "labels.csv").string()}, DataUse::measuring);
     return make_images(parts.train, shape)->fingerprint();
   };
-  const std::string rows = "a,cat\nc,dog\nd,dog\ne,dog\n";  // b is between both classes
+  const std::string rows = "a,cat\nc,dog\nd,dog\ne,dog\n";  // b would be between both classes
   EXPECT_EQ(fingerprint("b,cat\n" + rows), fingerprint(rows + "b,cat\n"));
   EXPECT_NE(fingerprint("b,cat\n" + rows), fingerprint("b,dog\n" + rows));
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr Shape image_shape{1, 6, 5};
 
-/// Data set in which some samples cannot be read, and whose reads can be blocked.
+/// Data set with some unreadable samples, whose reads can be blocked.
 class Samples : public test::Synthetic {
  public:
   explicit Samples(std::uint64_t size) : Synthetic(size, image_shape, 7) {
@@ -79,7 +79,7 @@ std::vector<std::byte> contents(const MicroBatch& batch, Sample&& sample) {
   return found;
 }
 
-/// Contents of the micro-batch `range` by the reader of CPU ranks.
+/// Contents of the micro-batch `range` as the reader of CPU ranks loads it.
 std::vector<std::byte> expected(const Loader& loader, SampleRange range) {
   BadSamples bad(true);
   MicroBatchReader reader(loader.dataset(), loader.transform(), bad, loader.micro_batch());
@@ -150,7 +150,7 @@ TEST(ReadAhead, HasBlocksForAllThreads) {
   EXPECT_EQ(reading.ahead.blocks(), 5U);
   reading.data.hold(true);
   reading.expect({{0, 80}});
-  reading.data.wait_for_reads(7);  // all of them at once
+  reading.data.wait_for_reads(7);  // all reads are concurrent
   reading.data.hold(false);
   for (std::uint64_t first = 0; first < 80; first += 2) reading.expect_next({first, 2});
 }
@@ -180,7 +180,7 @@ TEST(ReadAhead, RefusesWhatWasNotExpected) {
   reading.expect_next_fails(0, Category::internal, {"from position 0 on are requested"});
   reading.expect({{8, 8}});
   reading.expect_next_fails(0, Category::internal, {"from position 0 on are requested"});
-  reading.expect_next({8, 8});  // was not taken
+  reading.expect_next({8, 8});  // not consumed
   reading.expect_next_fails(16, Category::internal, {"from position 16 on are requested"});
 }
 

@@ -21,7 +21,8 @@ void expect_permutation(std::uint64_t size) {
   }
 }
 
-/// The network depends on the next power of four. Within one, the size only decides which values are walked.
+/// The Feistel network depends on the next power of four. For sizes with the same one, the size only decides
+/// which values cycle walking skips.
 TEST(Permutation, VisitsEachIdOnce) {
   for (std::uint64_t size = 1; size <= 1100; ++size) expect_permutation(size);
   for (std::uint64_t power = 4096; power <= 262144; power *= 4) {
@@ -55,7 +56,7 @@ TEST(Permutation, SeedAndEpochChangeTheOrder) {
   EXPECT_LE(equal_positions(order, Permutation(60000, 1ULL << 32 | 1, 0), 60000), 10);
 }
 
-/// Distance of `counts` from equal numbers in standard deviations of the chi-square distribution.
+/// Chi-square statistic of `counts` against equal numbers, in standard deviations from its mean.
 double deviation(std::span<const double> counts) {
   const auto cells = static_cast<double>(counts.size());
   const double expected = std::accumulate(counts.begin(), counts.end(), 0.0) / cells;
@@ -81,7 +82,7 @@ TEST(Permutation, IsUniformOverSeeds) {
   }
 }
 
-// The order is part of the results of every run: these values never change.
+// The order affects the results of every run, so these values must never change.
 TEST(Permutation, GoldenOrder) {
   struct Golden {
     std::uint64_t size, seed;
@@ -157,7 +158,7 @@ TEST(VisitSum, SinceUndoesAdding) {
   EXPECT_EQ(after.since(before).words(), (std::array<std::uint64_t, 2>{5, 7}));
 }
 
-// Stored in checkpoints: never changes.
+// The sum is stored in checkpoints, so this value must never change.
 TEST(VisitSum, GoldenSum) {
   EXPECT_EQ(VisitSum::expected(60000).words(),
             (std::array<std::uint64_t, 2>{0x75a6989644c16ae4, 0x35776b1df8aa616f}));

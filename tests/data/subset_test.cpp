@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-/// Data set of `rows` samples, whose names contain their lines.
+/// Data set of `rows` samples named after their lines, with `fraction` of them held out for validation.
 DatasetPair open(int rows, double fraction) {
   std::string text = "x,label\n";
   for (int row = 0; row < rows; ++row) text += fmt::format("{},{}\n", row, row % 2 == 0 ? "even" : "odd");

@@ -26,7 +26,8 @@ TEST(TableEncoding, NumbersAreStandardized) {
   EXPECT_EQ(x.elements(), 2U);
 }
 
-/// Numbers whose sum is rounded by more than they differ, or whose squares are too small for a double.
+/// Covers numbers that differ by less than the rounding error of their sum, or whose squares underflow a
+/// double.
 TEST(TableEncoding, OnlyEqualNumbersHaveDeviationZero) {
   Texts large, equal(100000, "0.1");
   for (int i = 0; i < 1000; ++i) large.emplace_back(i % 2 == 0 ? "9000000000000000" : "9000000000000002");
@@ -38,7 +39,7 @@ TEST(TableEncoding, OnlyEqualNumbersHaveDeviationZero) {
                                    {{"10000000000001", "10000000000003"}, 10000000000002.0, 1.0},
                                    {large, 9000000000000001.0, 1.0},
                                    {{"-1e-170", "1e-170"}, 0.0, 1e-170},
-                                   {{"1e-310", "2e-310"}, 0.0, 0.0}};  // too small for sums
+                                   {{"1e-310", "2e-310"}, 0.0, 0.0}};  // too small for sums of squares
   for (const auto& [cells, mean, deviation] : cases) {
     const TableEncoding encoding = fitted(column(cells));
     EXPECT_DOUBLE_EQ(encoding.columns.at(0).mean, mean);
@@ -61,7 +62,7 @@ TEST(TableEncoding, TextsAreSorted) {
   }
 }
 
-/// Cells "w1", "w2", ..., or others that begin with `start`.
+/// `count` cells: `start` followed by 1, 2, ...
 Texts counted(int count, const std::string& start) {
   Texts cells;
   for (int i = 1; i <= count; ++i) cells.push_back(start + std::to_string(i));
@@ -170,7 +171,7 @@ TEST(TableEncoding, RowsAndTablesAreEncodedAlike) {
     encoding.write_elements(read.codes[row], others);
     EXPECT_EQ(elements, others) << row;
   }
-  // size, gap of size; a, b, gap of port; 0, 1, 3+
+  // Elements: size, size missing; port a, b, missing; 0, 1, 3+. All but the first are compared.
   EXPECT_EQ(std::vector<float>(others.begin() + 1, others.end()), (std::vector<float>{0, 0, 0, 1, 0, 1, 0}));
 }
 
@@ -184,7 +185,7 @@ TEST(TableEncoding, JsonKeepsIt) {
   EXPECT_EQ(read, encoding);
 }
 
-/// As for predictions: no labels, other columns, another order, another separator.
+/// Tables for prediction have no labels, and may differ in columns, their order and the separator.
 TEST(TableEncoding, ReadsTablesWithoutLabels) {
   const TableEncoding encoding = fitted("x,port,label\n1,a,0\n3,b,1\n");
   CsvReader reader("note;port;x\nhello;b;2,5\n;c;\n", "new.csv");
@@ -219,7 +220,7 @@ TEST(TableEncoding, ColumnsOfTheTrainingRowsMayHaveNumbersAsNames) {
                [&] { read_encoded_table(rows, encoding, ""); });
 }
 
-/// Suggestions for all 20,000 names would take minutes.
+/// Computing suggestions for all 20,000 names would take minutes.
 TEST(TableEncoding, OnlyMissingColumnsThatAreListedHaveSuggestions) {
   TableEncoding encoding;
   std::string header;

@@ -98,7 +98,7 @@ struct Pets : TemporaryFolder {
             {"dog/2.jpeg", jpeg_file(25, 35, 5)}};
   }
   std::unique_ptr<Dataset> open_folder() const { return make_images(list_images(path() / "train"), shape); }
-  /// Archives of these files.
+  /// Data set of archives with these files.
   std::unique_ptr<Dataset> open(const std::vector<TarFiles>& parts) const {
     return make_images(list(parts), shape);
   }
@@ -132,7 +132,7 @@ TEST(TarImages, FoldersOfClassesKeepTheirOrder) {
                       *pets.open_folder());
 }
 
-/// Samples numbered in the order of the folders, with names or numbers of classes.
+/// Samples are numbered in the order of the class folders and labelled with class names or numbers.
 TEST(TarImages, NamesOfWebDatasetKeepTheirOrder) {
   const Pets pets;
   for (const bool as_numbers : {false, true}) {
@@ -162,7 +162,7 @@ TEST(TarImages, NumbersOfClassesAreSortedAsNumbers) {
     files.emplace_back(std::string("x") + number + ".cls", number);
   }
   EXPECT_EQ(pets.list({files}).classes, (std::vector<std::string>{"2", "9", "10"}));
-  files.emplace_back("folder/1.jpg", "image");  // a name: then numbers are names, too
+  files.emplace_back("folder/1.jpg", "image");  // one class has a name, so numbers count as names too
   EXPECT_EQ(pets.list({files}).classes, (std::vector<std::string>{"10", "2", "9", "folder"}));
 }
 
@@ -247,7 +247,7 @@ TEST(TarImages, FingerprintsHoldClassesAndSizes) {
   EXPECT_NE(print("a", "x"), print("a", "y"));
 }
 
-/// The same files are held out from a folder and from its archive.
+/// Holding out selects the same files from a folder and from its archive.
 TEST(ImageParts, ArchivesAreFoundAndDivided) {
   const Pets pets;
   const auto names = [](const ImageList& list) {

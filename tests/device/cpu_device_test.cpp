@@ -82,7 +82,7 @@ TEST_P(CpuDevice, AnErrorOnAnyStreamIsRethrownAndTheNextRunWorks) {
 
 TEST_P(CpuDevice, TheCallingThreadIsLeftAsItWasWhenTheLastDeviceIsGone) {
   volatile float tiny = 1e-38F;
-  device_ = make_cpu_device({.threads = GetParam()});  // the new one is made first
+  device_ = make_cpu_device({.threads = GetParam()});  // made before the old one is destroyed
   EXPECT_EQ(tiny * 1e-3F, 0.0F);
   device_.reset();
   EXPECT_GT(tiny * 1e-3F, 0.0F);
@@ -100,7 +100,7 @@ TEST_P(CpuDevice, MemoryIsZeroedAndAligned) {
 TEST_P(CpuDevice, ALimitOfTheShellOnMemoryIsNamed) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_DATA, &before), 0);
-  const rlim_t bytes = std::min<rlim_t>(rlim_t{1} << 50, before.rlim_max);  // more than any test takes
+  const rlim_t bytes = std::min<rlim_t>(rlim_t{1} << 50, before.rlim_max);  // more than any test needs
   const rlimit limited{.rlim_cur = bytes, .rlim_max = before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_DATA, &limited), 0);
   expect_error(Category::resource, {"(ulimit -d " + std::to_string(bytes / 1024) + ")"},
@@ -143,7 +143,7 @@ TEST(CpuStream, WorkOutsideOfARecordingIsAnError) {
   EXPECT_THROW(device->streams()[0]->call([] {}, Phase::load), Error);
 }
 
-/// Ranks have their default number of threads on cores of their own: each core is in one part.
+/// Ranks have their default number of threads on separate cores: each core belongs to exactly one part.
 TEST(CpuCores, ArePartsOfRanks) {
   for (const int count : {1, 2, 8, 13}) {
     for (const int ranks : {1, 2, 3, 5, 16}) {

@@ -16,7 +16,7 @@ Probe one_h200() {
   return found;
 }
 
-// tests/fake_cuda/probe_test.cpp has the obstacles of a program that was built with CUDA.
+// tests/fake_cuda/probe_test.cpp covers programs built with CUDA.
 
 TEST(Obstacle, IsThatTheProgramWasBuiltWithoutCuda) {
   Probe probe = one_h200();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kilobyte = 1024;
 
-/// Files of a machine with 1,000 kB of memory, of which 800 kB are available.
+/// Files of a machine with 1,000 kB of memory, 800 kB of it available.
 struct Machine : TemporaryFolder {
   Machine() {
     write("proc/meminfo", "MemTotal:  1000 kB\nMemFree: 100 kB\nMemAvailable:  800 kB\nBuffers: 1 kB\n");
@@ -39,7 +39,7 @@ TEST(AvailableMemory, StaysBelowTheLimitsOfVersion2) {
   machine.write("sys/fs/cgroup/job/step/memory.max", "max\n");
   EXPECT_EQ(machine.available(), 500000U - (300000U - 90000U));
   EXPECT_EQ(machine.total(), 500000U);
-  machine.write("sys/fs/cgroup/job/memory.current", "700000\n");  // over the limit for a moment
+  machine.write("sys/fs/cgroup/job/memory.current", "700000\n");  // temporarily over the limit
   EXPECT_EQ(machine.available(), 0U);
 }
 
@@ -53,7 +53,7 @@ TEST(AvailableMemory, StaysBelowTheLimitsOfVersion1) {
   EXPECT_EQ(machine.available(), 500000U);
 }
 
-/// /proc has the group's path on the host, but the mount is the container's.
+/// /proc gives the cgroup's path on the host, but the mounted tree begins at the container's cgroup.
 TEST(AvailableMemory, FindsTheLimitOfAContainerWithThePathOfItsHost) {
   const Machine machine;
   machine.write("proc/self/cgroup", "7:memory:/docker/1\n");
@@ -96,10 +96,10 @@ TEST(LoopbackPort, IsSearchedAmongTheListenersOfThisNetwork) {
                 "   2: 0100007F:0050 0100007F:9587 01 00000000:00000000 00:00000000 00000000\n"
                 "   3: 020200C0:0051 00000000:0000 0A 00000000:00000000 00:00000000 00000000\n");
   EXPECT_EQ(listens_on_loopback(0x9587, machine.path()), true);
-  EXPECT_EQ(listens_on_loopback(0x07e8, machine.path()), true);   // on all interfaces
+  EXPECT_EQ(listens_on_loopback(0x07e8, machine.path()), true);   // listens on all interfaces
   EXPECT_EQ(listens_on_loopback(0x0050, machine.path()), false);  // connected
-  EXPECT_EQ(listens_on_loopback(0x0051, machine.path()), false);  // another interface
-  machine.write("proc/net/tcp", "  sl  local_address\n");         // a network of its own
+  EXPECT_EQ(listens_on_loopback(0x0051, machine.path()), false);  // listens on another interface
+  machine.write("proc/net/tcp", "  sl  local_address\n");         // a separate network namespace
   EXPECT_EQ(listens_on_loopback(0x9587, machine.path()), false);
 }
 

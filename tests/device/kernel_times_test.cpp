@@ -36,7 +36,7 @@ TEST(KernelNames, HaveNeitherNamespacesNorNumbers) {
   EXPECT_EQ(kernel_name(typeid(SumPacks<Zeros>).name()), "SumPacks Zeros");
   EXPECT_EQ(kernel_name(typeid(SumPacks<AveragePool<float, Zeros>>).name()), "SumPacks AveragePool");
   EXPECT_EQ(kernel_name(typeid(AveragePool<Bfloat16, Zeros>).name()), "AveragePool");
-  // nvcc gives unnamed namespaces names.
+  // nvcc names unnamed namespaces.
   EXPECT_EQ(kernel_name("N8lockstep4cuda23_GLOBAL__N__8f_9pool_cu5ZerosE"), "Zeros");
 }
 
@@ -50,7 +50,7 @@ std::array<int, 2> streams;
 CUstream_st* const stream = reinterpret_cast<CUstream_st*>(&streams[0]);
 CUstream_st* const side = reinterpret_cast<CUstream_st*>(&streams[1]);
 
-/// A clock that test code moves. Points of both streams are those of its present time.
+/// A clock that test code moves. Both streams reach a point at its current time.
 struct TestClock final : StreamClock {
   explicit TestClock(std::vector<std::string>& list) : calls(list) {}
   void mark(CUstream_st* /*stream*/, std::size_t point) override {

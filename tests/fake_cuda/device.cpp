@@ -1,4 +1,4 @@
-// Facts about GPUs, and errors.
+// Functions of the runtime that report facts about GPUs, and errors.
 #include <cstdio>
 #include <map>
 #include <string_view>
@@ -14,7 +14,7 @@ bool is_gpu(const fake::Machine& all, int device) {
   return device >= 0 && static_cast<std::size_t>(device) < all.facts.gpus.size();
 }
 
-/// Each thread has a current GPU, on which it makes streams and memory.
+/// The current GPU of this thread, on which it creates streams and allocates memory.
 thread_local int current_gpu = 0;
 
 cudaError_t with_device(const char* function, int device) {
@@ -97,7 +97,7 @@ cudaError_t cudaGetDevice(int* device) {
   });
 }
 
-/// Does not make it the current one.
+/// Unlike cudaSetDevice, leaves the current GPU unchanged.
 cudaError_t cudaInitDevice(int device, unsigned /*device_flags*/, unsigned /*flags*/) {
   return with_device("cudaInitDevice", device);
 }

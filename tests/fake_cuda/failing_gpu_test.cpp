@@ -1,5 +1,5 @@
-// Trainings on a GPU that fails, on the replacement of CUDA's runtime: each ends with an error of the
-// category resource that names the GPU and the reason, and leaves nothing behind.
+// Training runs on a failing GPU of the fake CUDA runtime: each ends with an error of category resource that
+// names the GPU and the reason, and leaves no objects behind.
 #include <gtest/gtest.h>
 
 #include "fake_cuda/fake_cuda.h"
@@ -21,8 +21,8 @@ class FailingGpu : public testing::TestWithParam<bool> {
     chosen.execution.cuda_graph = GetParam();
     test::small_trainer(chosen).fit();
   }
-  /// Lets call number `later` + 1 of a function fail. Expects an error with the name of `code` and a GPU that
-  /// can be used afterwards. Returns whether there was such a call.
+  /// Makes call number `later` + 1 of a function fail. Expects an error that contains `text`, and no objects
+  /// left behind. Returns whether there was such a call and all expectations hold.
   static bool fails(const std::string& function, cudaError_t code, int later, const std::string& text) {
     const std::string before = fake_cuda::live_objects();
     fake_cuda::fail(function, code, later);
@@ -33,7 +33,7 @@ class FailingGpu : public testing::TestWithParam<bool> {
     test::expect_holds(error->what(), text);
     EXPECT_TRUE(std::string(error->what()).starts_with("GPU 0: ")) << error->what();
     EXPECT_EQ(fake_cuda::live_objects(), before) << function << ", call " << later;
-    return !HasFailure();  // another error may come in every call
+    return !HasFailure();  // stop: every further call might fail, too
   }
 };
 INSTANTIATE_TEST_SUITE_P(Graphs, FailingGpu, testing::Bool(),
@@ -57,14 +57,14 @@ TEST_P(FailingGpu, AKernelFailsAtFirstOrLater) {
   }
 }
 
-/// CUDA's answer where a process has taken the GPU for itself (compute mode "exclusive process").
+/// CUDA returns this error if another process holds the GPU exclusively (compute mode "exclusive process").
 TEST_P(FailingGpu, InUseByAnotherProcess) {
   EXPECT_TRUE(
       fails("cudaInitDevice", cudaErrorDevicesUnavailable, 0,
             "(cudaErrorDevicesUnavailable); another process may have it for itself: nvidia-smi lists them"));
 }
 
-/// Tries calls after the probes: each of the first ones, then calls further and further apart.
+/// Tries calls after those of the probe: first every call, then calls at growing distances.
 TEST_P(FailingGpu, AnyCallOfTheRuntime) {
   int later = 15, calls = 0;
   while (fails("any", cudaErrorIllegalAddress, later, "(cudaErrorIllegalAddress)")) {

@@ -6,7 +6,7 @@ namespace fake = lockstep::fake_cuda;
 
 namespace {
 
-/// Whether the work of all streams of the capture comes before the end of the one that began it.
+/// Whether all captured work is joined to the stream that began the capture, whose last nodes are `ends`.
 bool is_joined(const fake::Nodes& nodes, const std::set<std::size_t>& ends) {
   std::set<std::size_t> before;
   std::vector<std::size_t> found(ends.begin(), ends.end());
@@ -19,7 +19,8 @@ bool is_joined(const fake::Nodes& nodes, const std::set<std::size_t>& ends) {
   return before.size() == nodes.size();
 }
 
-/// Order that runs each node after those it depends on, and of several that are ready the one captured last.
+/// Order that runs each node after its dependencies and, among nodes that are ready, picks the one captured
+/// last.
 std::vector<std::size_t> reversed_order(const fake::Nodes& nodes) {
   std::vector<std::size_t> order, missing;
   std::vector<std::vector<std::size_t>> followers(nodes.size());

@@ -15,7 +15,7 @@ namespace {
 
 using cuda::warp_threads;
 
-/// The sanitizer knows what pthread_barrier_wait orders.
+/// A pthread barrier, because the thread sanitizer knows which accesses pthread_barrier_wait orders.
 class Barrier {
  public:
   explicit Barrier(unsigned threads) { pthread_barrier_init(&raw_, nullptr, threads); }
@@ -28,8 +28,9 @@ class Barrier {
   pthread_barrier_t raw_;
 };
 
-/// Barriers of a block in turn. With a single one, a thread that wakes up late would seem to know what others
-/// did before they came to it again.
+/// Number of barriers that a block uses in turn. With a single barrier, the sanitizer would assume that a
+/// thread that wakes up late is ordered after everything that others did before they reached the barrier
+/// again.
 constexpr unsigned barriers_in_turn = 4;
 
 struct Block {
@@ -46,7 +47,7 @@ struct Block {
 
 std::mutex one_grid;
 Threads mode = Threads::ascending;
-/// Set before main, too.
+/// May be set before main().
 Runner& runner() {
   static Runner the_runner;
   return the_runner;
@@ -66,7 +67,7 @@ void run_threads(unsigned blocks, unsigned threads, const std::function<void()>&
         block_index.x = b;
         barriers_passed = 0;
         kernel();
-        shared.end.wait();  // blocks have the same shared memory
+        shared.end.wait();  // blocks use the same shared memory
       }
     });
   }

@@ -11,34 +11,34 @@
 #include <utility>
 #include <vector>
 
-/// Grids of kernels that the host's compiler has compiled.
+/// Runs grids of kernels that the host compiler has compiled.
 namespace lockstep::fake_cuda {
 
 /// Order in which blocks of a grid and threads of a block run. No result may depend on it.
 enum class Threads {
-  ascending,   ///< blocks one after another; of a block, all threads up to a barrier, in this order
-  descending,  ///< the same in other orders
-  shuffled,
-  at_once,  ///< as `ascending`, but the threads of a block on threads of the host, for the thread sanitizer
+  ascending,   ///< blocks one after another; in a block, all threads in this order up to each barrier
+  descending,  ///< same, in descending order
+  shuffled,    ///< same, in a shuffled order
+  at_once,     ///< like `ascending`, but a block's threads are threads of the host, for the thread sanitizer
 };
-/// Applies to grids that run later.
+/// Sets the order for grids that run from now on.
 void set_threads(Threads threads);
 Threads threads_of_blocks();
 
-// For kernels.
+// Used by kernels.
 struct Index {
   unsigned x = 0;
 };
 extern thread_local Index block_index;
-extern thread_local unsigned thread_index;  ///< where the threads of a block run at once
+extern thread_local unsigned thread_index;  ///< set only with Threads::at_once
 void wait_for_block();
 void wait_for_warp();
 
-/// Way through [0, count): from `first`, by `stride` modulo count.
+/// Order of visiting [0, count): starts at `first` and advances by `stride`, modulo count.
 struct Way {
   unsigned first, stride;
 };
-/// In the order of threads_of_blocks().
+/// Way through [0, count) for the order threads_of_blocks().
 Way way_through(unsigned count);
 
 /// Calls use(i) for each i in [0, count) in the order of threads_of_blocks().
@@ -58,25 +58,26 @@ struct Grid {
   unsigned blocks, threads;
   std::vector<std::span<const std::byte>> arguments;
 };
-/// Runs a grid; `kernel` is called for each block, and at once for each thread of it.
+/// Runs a grid. Calls `kernel` once per block or, with Threads::at_once, once per thread of each block.
 void run_grid(const Grid& grid, const std::function<void()>& kernel);
 
 /// Replaces run_grid for grids that run later; `on_host` runs the grid as run_grid would.
 using Runner = std::function<void(const Grid& grid, const std::function<void()>& on_host)>;
 void set_runner(Runner replacement);
 
-/// For tests of the sanitizer: the barrier with this number in each block lets all threads pass. -1: none.
+/// For tests of the sanitizer: makes all threads pass the barrier with this number in each block without
+/// waiting. -1: no barrier.
 void leave_out_barrier(int number);
 
-/// Adds `work` to a stream as a kernel with these arguments. Faults: addresses of the host in the arguments,
-/// memory that is freed before the kernel runs, and an error of an earlier call that nothing has cleared. On
-/// the null stream, which lockstep does not use, tests of single kernels launch them: they run at once, and
-/// may use the host's memory. `name`: of the kernel, or the mangled name of its type.
+/// Adds `work` to a stream as a kernel with these arguments. Faults: host addresses in the arguments, memory
+/// that is freed before the kernel runs, and an uncleared error of an earlier call. On the null stream, which
+/// only tests of single kernels use, the kernel runs immediately and may use host memory. `name`: name of the
+/// kernel, or the mangled name of its type.
 cudaError_t launch(cudaStream_t stream, const char* name, std::span<const std::byte> arguments,
                    std::function<void()> work);
 
-/// Appends the bytes of an argument. Those between its members are cleared, as they may hold anything; a
-/// compiler that cannot clear them (Clang 14) shows nothing.
+/// Appends the bytes of an argument. Clears the padding between its members, which may hold anything; with a
+/// compiler that cannot clear padding (Clang 14), appends nothing.
 template <class Argument>
 void append_bytes([[maybe_unused]] std::vector<std::byte>& bytes, [[maybe_unused]] Argument argument) {
   static_assert(std::is_trivially_copyable_v<Argument>, "a launch copies bytes");
@@ -92,7 +93,7 @@ void append_bytes([[maybe_unused]] std::vector<std::byte>& bytes, [[maybe_unused
 #endif
 }
 
-/// Adds a grid to a stream, with the name of its last argument's type.
+/// Adds a grid to a stream, named after the type of its last argument.
 template <class... Arguments, class... Given>
 cudaError_t launch_kernel(cudaStream_t stream, unsigned blocks, unsigned threads,
                           void (*kernel)(Arguments...), Given&&... given) {

@@ -14,8 +14,8 @@
 
 namespace lockstep {
 
-/// Words of a kernel's arguments that may be addresses: those of a process are below 2^47 and above the first
-/// pages.
+/// Words of a kernel's arguments that may be addresses: a process's addresses are below 2^47 and above the
+/// first pages.
 inline std::vector<const void*> addresses_in(std::span<const std::byte> arguments) {
   std::vector<const void*> found;
   for (std::size_t at = 0; at + sizeof(std::uint64_t) <= arguments.size(); at += alignof(void*)) {
@@ -28,7 +28,7 @@ inline std::vector<const void*> addresses_in(std::span<const std::byte> argument
   return found;
 }
 
-/// Name of the type of a kernel, or `name` itself where it is not mangled.
+/// Demangled name of a kernel's type, or `name` itself if it is not mangled.
 inline std::string readable(const char* name) {
   const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name, nullptr, nullptr, nullptr),
                                                          &std::free);

@@ -1,5 +1,4 @@
-// The libraries of the machine, in place of those that are installed: NVML, cuDNN and NCCL, with the
-// functions by which GPUs and versions are found.
+// Replaces the installed libraries NVML, cuDNN and NCCL: the functions that report GPUs and versions.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -48,12 +47,12 @@ int memory_info(void* device, unsigned long long* total_free_used) {
   std::copy_n(memory, 3, total_free_used);
   return success;
 }
-/// There is no room for processes.
+/// Reports only the number of processes, because the caller passes no buffer for them.
 int running_processes(void* device, unsigned* count, void* /*infos*/) {
   *count = gpu_of(device).processes;
   return *count > 0 ? insufficient_size : success;
 }
-/// One more link than is active.
+/// Reports one more link than are active, as an inactive link.
 int nvlink_state(void* device, unsigned link, int* active) {
   const unsigned links = gpu_of(device).nvlinks;
   *active = link < links ? 1 : 0;

@@ -93,7 +93,7 @@ void Machine::enqueue(std::unique_lock<std::mutex>& lock, StreamState& stream, s
 }
 
 std::vector<std::shared_ptr<Task>> Machine::unfinished(const std::shared_ptr<Task>& last) {
-  std::map<std::uint64_t, std::shared_ptr<Task>> needed;  // by number: a task comes after those it depends on
+  std::map<std::uint64_t, std::shared_ptr<Task>> needed;  // by number: a task follows the tasks it depends on
   std::vector<std::shared_ptr<Task>> found{last};
   while (!found.empty()) {
     const std::shared_ptr<Task> task = std::move(found.back());

@@ -24,23 +24,23 @@ namespace lockstep::fake_cuda {
 
 enum class Kind { device, host };
 
-/// Memory from cudaMalloc or cudaMallocHost. A range of pages; bytes behind its end are watched.
+/// Memory from cudaMalloc or cudaMallocHost. A range of pages; writes after the end are detected.
 struct Allocation {
   std::size_t bytes = 0, mapped = 0;
   Kind kind = Kind::device;
-  std::uint64_t writes = 0;  ///< works that may have written to it
+  std::uint64_t writes = 0;  ///< number of works that may have written to the memory
 };
 
-/// A kernel, copy or memset, before it is in a stream.
+/// A kernel, copy, memset or host function, independent of a stream.
 struct Work {
   std::string name;
   std::function<void()> run;
-  std::vector<const void*> memory = {};  ///< allocations that it uses
+  std::vector<const void*> memory = {};  ///< allocations that the work uses
   bool is_host_function = false;
   std::span<const std::byte> source = {};  ///< pinned memory that a copy reads
 };
 
-/// Source of a copy when it was submitted.
+/// Source of a copy, with its contents when the copy was submitted.
 struct Source {
   std::span<const std::byte> memory;
   std::vector<std::byte> bytes;
@@ -54,8 +54,8 @@ struct Task {
   std::vector<Source> sources;
   std::vector<std::shared_ptr<Task>> after;
   enum class State { waiting, running, done } state = State::waiting;
-  bool held = false;  ///< whether it waits for a function of the host, or is one
-  double end = 0.0;   ///< by the clock, if done
+  bool held = false;  ///< whether the task is a host function or waits for one
+  double end = 0.0;   ///< time on the clock, if done
 };
 
 struct Node {
@@ -72,18 +72,18 @@ struct Capture {
 };
 
 struct StreamState {
-  std::thread::id thread;      ///< that made it
+  std::thread::id thread;      ///< thread that made the stream
   std::shared_ptr<Task> last;  ///< null: no work yet
   std::shared_ptr<Capture> capture;
-  std::set<std::size_t> ends;  ///< nodes of the capture that the next one follows
-  int busy_answers = 0;        ///< to queries since work was added
+  std::set<std::size_t> ends;  ///< nodes of the capture that the next node depends on
+  int busy_answers = 0;        ///< answers "not ready" since work was added
   int priority = 0;            ///< negative: higher than usual
 };
 
 struct EventState {
   bool recorded = false, timing = true;
-  double recorded_at = 0.0;  ///< by the clock
-  int busy_answers = 0;      ///< to queries since it was recorded
+  double recorded_at = 0.0;  ///< time on the clock
+  int busy_answers = 0;      ///< answers "not ready" since it was recorded
   std::shared_ptr<Task> task;
   std::shared_ptr<Capture> capture;
   std::set<std::size_t> nodes;
@@ -95,33 +95,35 @@ class Machine {
  public:
   ~Machine();
 
-  // Rules. All but run() need the lock.
+  // Rules. Callers must hold the lock; run() releases it while work runs.
   void fault(const std::string& text) { faults.push_back(text); }
-  /// Error of a call that no capture allows on `stream`; ends the capture.
+  /// Refuses a call that no capture allows on `stream`: invalidates the capture and returns the error.
   static cudaError_t refuse_in_capture(StreamState& stream);
-  /// Error of a call that captures allow only if they are relaxed.
+  /// Refuses a call that only relaxed captures allow: invalidates other captures. Returns success if there
+  /// are none.
   cudaError_t refuse_in_strict_captures();
   cudaError_t submit(std::unique_lock<std::mutex>& lock, StreamState& stream, Work work);
-  /// `after`: work of another stream that comes before; null: none.
+  /// `after`: work of another stream that must run before; null: none.
   void enqueue(std::unique_lock<std::mutex>& lock, StreamState& stream, std::vector<Work> works,
                std::shared_ptr<Task> after = nullptr);
-  /// Faults: memory that is freed before the work runs, and a source that the host has changed meanwhile.
+  /// Faults: memory that was freed before the work ran, and a source that the host has changed since
+  /// submission.
   void check_memory(const Task& task);
-  /// Work that `last` depends on and that is not done, in its order, which ends with `last`.
+  /// Unfinished work that `last` depends on, in the order of submission, which ends with `last`.
   static std::vector<std::shared_ptr<Task>> unfinished(const std::shared_ptr<Task>& last);
-  /// Runs the task and what it depends on. Throws what the work throws.
+  /// Runs the task and the tasks that it depends on. Rethrows exceptions of the work.
   cudaError_t run(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Task>& last);
 
-  /// Allocation that contains `address`; end: none.
+  /// Allocation that contains `address`; allocations.end() if none does.
   std::map<const std::byte*, Allocation>::iterator allocation_of(const void* address);
-  /// Kind of the memory; none: memory of the host that is not pinned. Faults: too many bytes.
+  /// Kind of the memory; none: host memory that is not pinned. Fault: the range ends after its allocation.
   std::optional<Kind> check_range(const char* function, const void* address, std::size_t bytes);
   cudaError_t allocate(void** address, std::size_t bytes, Kind kind);
   cudaError_t release(std::unique_lock<std::mutex>& lock, void* address, Kind kind, const char* function);
-  /// Runs the work of destroyed streams, as CUDA does at the latest when memory is freed. Faults: a copy that
-  /// uses that memory: the host must wait for it before it destroys the stream.
+  /// Runs the remaining work of destroyed streams, as CUDA does at the latest when memory is freed. Fault: a
+  /// copy that uses the freed memory, because the host must wait for the copy before it destroys the stream.
   void finish_left_behind(std::unique_lock<std::mutex>& lock, const void* freed, const char* function);
-  /// Permits and forbids access to the device's memory; calls are counted.
+  /// Permits or forbids access to device memory; calls can be nested.
   void open(bool opened);
 
   std::mutex mutex;
@@ -141,14 +143,14 @@ class Machine {
     int later;
   };
   std::map<std::string, Failure, std::less<>> failures;
-  std::string failed;                ///< function that failed as one of "any"
+  std::string failed;                ///< function that failed because of "any"
   cudaError_t broken = cudaSuccess;  ///< error of work that has run
   Order order = Order::late;
   std::uintptr_t handles = 0;
   std::uint64_t tasks = 0;
-  double passed = 0.0;  ///< microseconds, without those of the running clock
+  double passed = 0.0;  ///< microseconds, without the time of the running clock
   std::optional<std::chrono::steady_clock::time_point> clock_began;
-  /// Microseconds.
+  /// Time on the clock in microseconds.
   double clock() const;
   std::vector<std::vector<std::string>> captured;  ///< names of the works of each graph
   std::size_t device_bytes = 0;
@@ -158,7 +160,7 @@ class Machine {
   auto& objects_like(cudaEvent_t) { return events; }
   auto& objects_like(cudaGraph_t) { return graphs; }
   auto& objects_like(cudaGraphExec_t) { return executables; }
-  /// State of a handle; null, with a fault: there is no such object (any more).
+  /// State of a handle. If the object does not exist (any more), reports a fault and returns null.
   template <class Handle>
   auto* find(Handle handle, const char* function) {
     auto& objects = objects_like(handle);
@@ -171,7 +173,7 @@ class Machine {
     return std::bit_cast<Handle>(handles += 16);
   }
   std::optional<cudaError_t> planned_failure(std::string_view function);
-  /// Same for a call of a function, which may be one of "any".
+  /// Failure planned for this call of a function, which also counts as a call of "any".
   std::optional<cudaError_t> planned_failure_of_call(std::string_view function);
 };
 
@@ -180,7 +182,8 @@ Allocated& allocated();
 /// Error that cudaGetLastError of this thread returns.
 cudaError_t& last_error();
 
-/// Frame of each function of the runtime.
+/// Runs the body of a runtime function with the lock held, unless a failure of this call is planned. Records
+/// the error for cudaGetLastError.
 template <class Body>
 cudaError_t call(const char* function, const Body& body) {
   Machine& all = machine();
@@ -193,7 +196,7 @@ cudaError_t call(const char* function, const Body& body) {
   return code;
 }
 
-/// Frame of a function of a stream, event, graph or executable, whose state the body gets.
+/// Same for a function of a stream, event, graph or executable graph; passes the object's state to the body.
 template <class Handle, class Body>
 cudaError_t call_on(Handle handle, const char* function, const Body& body) {
   constexpr bool is_graph = std::is_same_v<Handle, cudaGraph_t> || std::is_same_v<Handle, cudaGraphExec_t>;

@@ -1,7 +1,8 @@
-// The machine of a whole program, which its environment describes:
-//   CUDA_VISIBLE_DEVICES   as many GPUs as it names; one if it is not set
-//   FAKE_CUDA_FAILURE      "RANK FUNCTION CODE CALL", such as "1 cudaMalloc 2 9": the call of a function of
-//                          the runtime that fails on a rank. A kernel that runs is a call of "kernel"
+// Describes the machine of a whole program by environment variables:
+//   CUDA_VISIBLE_DEVICES   one GPU per name; one GPU if the variable is not set
+//   FAKE_CUDA_FAILURE      "RANK FUNCTION CODE CALL": the call of a runtime function that fails on a rank.
+//                          "1 cudaMalloc 2 9": call 9 of cudaMalloc on rank 1 fails with code 2. A kernel
+//                          that runs is a call of "kernel"
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>

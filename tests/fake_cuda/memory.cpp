@@ -42,7 +42,7 @@ cudaError_t Machine::allocate(void** address, std::size_t bytes, Kind kind) {
   if (kind == Kind::device && device_bytes + bytes > facts.gpus.front().memory)
     return cudaErrorMemoryAllocation;
   const std::size_t mapped =
-      (bytes / page + 1) * page;  // the end is in it, so no other allocation begins there
+      (bytes / page + 1) * page;  // includes the end, so no other allocation begins there
   void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return cudaErrorMemoryAllocation;
   std::fill_n(static_cast<std::byte*>(memory), mapped, garbage);
@@ -75,7 +75,7 @@ cudaError_t Machine::release(std::unique_lock<std::mutex>& lock, void* address, 
   if (address == nullptr) return cudaSuccess;
   if (const cudaError_t code = refuse_in_strict_captures(); code != cudaSuccess) return code;
   freeing = true;
-  for (auto& [handle, stream] : streams) {  // CUDA waits, too
+  for (auto& [handle, stream] : streams) {  // waits for earlier work, as CUDA does
     if (stream.thread == std::this_thread::get_id() && stream.last) run(lock, stream.last);
   }
   finish_left_behind(lock, address, function);
@@ -183,8 +183,8 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   });
 }
 
-/// From and to memory that is not pinned, CUDA copies before it returns, or from a copy that it has made. In
-/// a capture it would take the address, as it does for pinned memory; here that is a fault.
+/// If host memory is not pinned, CUDA copies before it returns, or copies from a duplicate of the source. In
+/// a capture, CUDA would record the address, as for pinned memory; here that is a fault.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   return fake::call_on(stream, "cudaMemcpyAsync", [&](auto& all, auto& lock, auto& state) {

@@ -1,4 +1,4 @@
-// The device of src/device/cuda/native, on the replacement of CUDA's runtime.
+// Tests the device of src/device/cuda/native on the fake CUDA runtime.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -196,7 +196,7 @@ TEST_P(NativeDevice, ContinuesAfterARecordingThatFailed) {
   EXPECT_EQ(values(), std::vector<float>(count, 2.0F));
 }
 
-/// An error that is left behind would be taken for one of the next launch.
+/// An error that is not cleared would be mistaken for an error of the next launch.
 TEST_P(NativeDevice, LeavesNoErrorBehindARecordingThatFailed) {
   if (!GetParam()) return;
   std::vector<float> pageable(count);
@@ -225,7 +225,7 @@ TEST_P(NativeDevice, SaysHowMuchMemoryIsMissing) {
   EXPECT_EQ(values().front(), 1.0F) << "the error is not left behind";
 }
 
-/// Uses all parts of a device. Failures are planned until it ends.
+/// Uses all parts of a device. Planned failures can occur until this function ends.
 void use_device(bool graphs) {
   const std::unique_ptr<Device> device = make_cuda_device(0, graphs);
   Stream& stream = *device->streams()[0];
@@ -264,19 +264,19 @@ TEST_P(NativeDevice, NamesEveryCallThatFails) {
     fake_cuda::recover();
     failed = fake_cuda::failed_function();
     EXPECT_EQ(fake_cuda::live_objects(), before) << failed << ", call " << calls;
-    if (failed.empty() || error.starts_with("CUDA does not start: ")) continue;  // the probe's answer
+    if (failed.empty() || error.starts_with("CUDA does not start: ")) continue;  // the probe failed
     EXPECT_EQ(error, "GPU 0: " + failed + ": the fake CUDA refuses (cudaErrorIllegalAddress)") << calls;
   }
   EXPECT_GT(calls, 50);
 }
 
-// Times of launches, which are measured where there are no graphs.
+// Times of launches, which are measured only without graphs.
 
 struct Take4 {
   void operator()(std::size_t /*i*/) const { fake_cuda::pass(4.0); }
 };
 
-/// Launches work that takes 10 microseconds, for which the host takes 6.
+/// Launches work that takes the GPU 10 microseconds and the host 6.
 void run_library(StreamHandle stream) {
   timed_launch(stream, "library", [&] {
     fake_cuda::pass(6.0);
@@ -301,7 +301,7 @@ TEST_P(NativeDevice, MeasuresItsLaunchesWithoutTheHostsTime) {
     KernelTimes times(make_stream_clock());
     for (int step = 0; step < 3; ++step) {
       program->run();
-      device->copy(nullptr, nullptr, 0);  // waits
+      device->copy(nullptr, nullptr, 0);  // waits for the program
       times.collect();
     }
     std::vector<std::string> found;

@@ -1,4 +1,5 @@
-// Machines where a part of CUDA is missing or fails: what is found of them, and what users read.
+// Probes machines on which a part of CUDA is missing or fails: checks the facts found and the text that users
+// read.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -73,7 +74,7 @@ TEST_F(NativeProbe, DescribesMemoryProcessesAndLinks) {
   EXPECT_FALSE(found.links[1].direct);
 }
 
-/// NVML may be missing, or not know a GPU.
+/// NVML may be missing, or may not know a GPU.
 TEST(NvmlLibrary, AnswersNothingOfWhatItDoesNotKnow) {
   const Nvml none("libno-such-library.so.1"), nvml;
   EXPECT_EQ(none.driver_version(), "");
@@ -87,7 +88,7 @@ TEST(NvmlLibrary, AnswersNothingOfWhatItDoesNotKnow) {
 
 /// A machine on which no rank can use a GPU.
 struct Case {
-  std::string reason;  ///< a part of it
+  std::string reason;  ///< part of the expected reason
   std::string hint;
   MachineFacts facts = {};
   std::function<void()> prepare = [] {};

@@ -38,7 +38,7 @@ void write(Type type, const Doubles& values, void* data) {
   });
 }
 
-/// max(value, 0). NaN passes, as in the kernels of this project.
+/// max(value, 0). NaN stays NaN, as in the kernels of this project.
 double positive(double value) { return value <= 0 ? 0 : value; }
 
 std::size_t inputs_of(const ConvProblem& p) {
@@ -52,8 +52,8 @@ std::size_t group_inputs(const ConvProblem& p) { return size(p.in_channels / p.g
 std::size_t group_outputs(const ConvProblem& p) { return size(p.out_channels / p.groups); }
 std::size_t weights_of(const ConvProblem& p) { return size(p.out_channels) * taps_of(p) * group_inputs(p); }
 
-/// Calls visit(first channel of an output pixel, first channel of an input pixel, tap, group) for every
-/// product.
+/// Calls visit(output, input, tap, group) for every product of an input pixel with a tap. `output`, `input`:
+/// index of the group's first channel in the pixel.
 template <class Visit>
 void for_each_meeting(const ConvProblem& p, const Visit& visit) {
   for (int n = 0; n < p.samples; ++n) {
@@ -91,7 +91,7 @@ Doubles convolve(const ConvProblem& p, const Doubles& input, const Doubles& weig
   for_each_meeting(p, [&](std::size_t o, std::size_t i, std::size_t tap, std::size_t group) {
     for (std::size_t c = 0; c < group_inputs(p); ++c) {
       const double x = input[i + c];
-      if (x == 0) continue;  // padding, mostly
+      if (x == 0) continue;  // mostly padding
       const double* w =
           &by_tap[(tap * group_inputs(p) + c) * size(p.out_channels) + group * group_outputs(p)];
       for (std::size_t k = 0; k < group_outputs(p); ++k) output[o + k] += x * w[k];
@@ -141,7 +141,7 @@ void conv_backward_weights(const ConvProblem& p, Tensors tensors) {
   write(p.type, grad_weight, tensors[2]);
 }
 
-/// Sums in double precision, rounded once to the type. tf32 multiplies as fp32 does.
+/// Sums in double precision and rounds once to the type. tf32 multiplies like fp32.
 void run_in_loops(const ConvTask& task, Tensors tensors) {
   switch (task.direction) {
     case ConvDirection::forward:
@@ -155,8 +155,8 @@ void run_in_loops(const ConvTask& task, Tensors tensors) {
 
 class ReferenceDnn final : public Dnn {
  public:
-  /// Operations fill their workspace with garbage, as a library may. It is larger for fewer samples, which is
-  /// possible too.
+  /// Operations fill their workspace with garbage, as a library may. Fewer samples need a larger workspace,
+  /// which may also happen with a library.
   DnnOperation plan(const ConvTask& task) override {
     used_.set(describe(task), {"plain loops"});
     const std::size_t bytes = (std::size_t{1} << 16) / size(task.problem.samples);

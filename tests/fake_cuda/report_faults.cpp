@@ -1,4 +1,5 @@
-// Fails the test in which a fault happened. An object of the test program, which adds it before its main.
+// Fails the test in which a fault happened. Linked into test programs as an object, which registers the
+// listener before main().
 #include <gtest/gtest.h>
 
 #include "fake_cuda/fake_cuda.h"

@@ -1,4 +1,4 @@
-// Faults in the use of CUDA's runtime, planted one by one: the replacement must find each of them.
+// Plants faults in the use of CUDA's runtime one by one; the fake runtime must find each of them.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -19,7 +19,7 @@ class Rules : public testing::Test {
     }
     EXPECT_EQ(cudaMalloc(&device, bytes), cudaSuccess);
     EXPECT_EQ(cudaMallocHost(&pinned, bytes), cudaSuccess);
-    cudaGetLastError();  // of the test before
+    cudaGetLastError();  // clears the error of the previous test
     std::iota(pageable.begin(), pageable.end(), 'a');
   }
   void TearDown() override {
@@ -34,7 +34,7 @@ class Rules : public testing::Test {
   static void begin(cudaStream_t where, cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed) {
     EXPECT_EQ(cudaStreamBeginCapture(where, mode), cudaSuccess);
   }
-  /// Error of the end of a capture, whose graph is destroyed.
+  /// Ends a capture, destroys its graph and returns the error.
   static cudaError_t end(cudaStream_t where) {
     cudaGraph_t graph = nullptr;
     const cudaError_t code = cudaStreamEndCapture(where, &graph);
@@ -46,7 +46,7 @@ class Rules : public testing::Test {
   void add(cudaStream_t where, char what) {
     EXPECT_EQ(launch(where, "add", {}, [this, what] { done += what; }), cudaSuccess);
   }
-  /// Makes `other` follow `stream` in a capture.
+  /// Makes `other` wait for `stream`; if `stream` is capturing, `other` joins the capture.
   void fork_other() {
     EXPECT_EQ(cudaEventRecord(fork, stream), cudaSuccess);
     EXPECT_EQ(cudaStreamWaitEvent(other, fork, 0), cudaSuccess);
@@ -245,8 +245,7 @@ TEST_F(Rules, CopiesStayInTheirAllocations) {
   EXPECT_EQ(launch(stream, "too far", {}, [=] { static_cast<char*>(memory)[bytes] = 0; }), cudaSuccess);
   EXPECT_EQ(cudaFree(memory), cudaSuccess);
   expect_fault("something was written behind an allocation of 16 bytes");
-  std::vector<char> rest(32);  // the copies above ended behind their memory
-  cudaFree(std::exchange(device, nullptr));
+  cudaFree(std::exchange(device, nullptr));  // the copies above wrote past its end
   expect_fault("something was written behind");
 }
 
@@ -266,7 +265,7 @@ TEST_F(Rules, PinnedMemoryIsReadWhenTheCopyRuns) {
   auto* const first = static_cast<char*>(pinned);
   *first = 'a';
   EXPECT_EQ(cudaMemcpyAsync(device, pinned, 1, cudaMemcpyDefault, stream), cudaSuccess);
-  *first = 'b';  // too early
+  *first = 'b';  // before the copy runs
   char back = 0;
   EXPECT_EQ(cudaMemcpyAsync(&back, device, 1, cudaMemcpyDefault, stream), cudaSuccess);
   EXPECT_EQ(back, 'b');
@@ -365,7 +364,7 @@ TEST_F(Rules, EventsTimeTheWorkBetweenThem) {
   EXPECT_EQ(launch(stream, "kernel", {}, [] { pass(3000.0); }), cudaSuccess);
   EXPECT_EQ(cudaEventRecord(timed[1], stream), cudaSuccess);
   EXPECT_EQ(elapsed(timed[0], timed[1]), cudaErrorNotReady);
-  pass(2000.0);  // the host, while the stream's work waits
+  pass(2000.0);  // time passes on the host before the stream's work runs
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   EXPECT_EQ(elapsed(timed[0], timed[1]), cudaSuccess);
   EXPECT_EQ(milliseconds, 5.0F);

@@ -1,4 +1,4 @@
-// NCCL between the GPUs of processes: their memory is the host's, through which data travels.
+// Replaces NCCL: sends data between the emulated GPUs of processes through host memory.
 #include "comm/gpu_communicator.h"
 #include "comm/transports/staged_communicator.h"
 

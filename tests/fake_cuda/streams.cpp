@@ -17,7 +17,7 @@ cudaError_t create_stream(const char* function, cudaStream_t* stream, unsigned f
   });
 }
 
-/// Waits for an event of a capture, which the stream joins unless it is in it.
+/// Waits for an event of a capture. The stream joins the capture unless it already takes part.
 cudaError_t wait_in_capture(fake::StreamState& stream, const fake::EventState& event) {
   if (event.capture->ended || (stream.capture && stream.capture != event.capture)) {
     if (stream.capture) stream.capture->invalid = true;
@@ -29,7 +29,7 @@ cudaError_t wait_in_capture(fake::StreamState& stream, const fake::EventState& e
   return cudaSuccess;
 }
 
-/// Answers "not ready" to queries after work was added.
+/// Number of queries that are answered "not ready" after work was added.
 constexpr int busy_answers = 70;
 
 }  // namespace
@@ -97,7 +97,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   });
 }
 
-/// The function takes until the host waits for the stream.
+/// The function runs only when the host waits for the stream, even with Order::early.
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   return fake::call_on(stream, "cudaLaunchHostFunc", [&](auto& all, auto& lock, auto& state) {
     return all.submit(

@@ -1,4 +1,5 @@
-// Copies beside computation, on the replacement of CUDA's runtime; and missing waits, planted one by one.
+// Tests copies that run concurrently with computation, on the fake CUDA runtime. Also plants missing waits,
+// one by one.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -23,8 +24,8 @@ class UploadOnFakeCuda : public testing::TestWithParam<bool> {
     fake_cuda::recover();
     fake_cuda::set_order(Order::late);
   }
-  /// Notes in `log` when the host is asked for number i ("s"), when the stream reads it from the upload ("r",
-  /// with the number that it found), and when it computes ("c").
+  /// Logs when the host is asked for number i ("s"), when the stream reads a number from the upload ("r",
+  /// with the number read), and when the stream computes ("c").
   std::unique_ptr<Program> fills(int count) {
     return device->record([this, count] {
       for (int i = 0; i < count; ++i) {
@@ -48,7 +49,7 @@ class UploadOnFakeCuda : public testing::TestWithParam<bool> {
   void launch(const char* name, std::function<void()> work) {
     fake_cuda::launch(handle_of(stream), name, {}, std::move(work));
   }
-  /// The log of a run, with call number `later` + 1 of a function left out.
+  /// The log of a run in which call number `later` + 1 of a function is skipped.
   std::string run(int count, const char* without = nullptr, int later = 0) {
     const auto program = fills(count);
     log.clear();
@@ -73,8 +74,8 @@ class UploadOnFakeCuda : public testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Graphs, UploadOnFakeCuda, testing::Bool(),
                          [](const auto& with) { return with.param ? "on" : "off"; });
 
-/// Work runs when something waits for it. The source of copy 3 is asked when copy 2 is complete; before that
-/// only number 1 had to be read, and nothing to be computed.
+/// Work runs only when something waits for it. The source of copy 3 is called when copy 2 is complete; until
+/// then, number 1 must have been read, but nothing need have been computed.
 TEST_P(UploadOnFakeCuda, ACopyIsDoneBeforeTheComputationBeforeIt) {
   EXPECT_EQ(run(4), "s1 s2 r1 s3 c r2 s4 c r3 c r4 c ");
 }
@@ -142,7 +143,8 @@ TEST_P(UploadOnFakeCuda, LooksWhileItWaitsForACopy) {
   device->while_waiting({});
 }
 
-// Planted faults. Calls of cudaStreamWaitEvent: of fill i, 2 i by the copies, 2 i + 1 by the computation.
+// Planted faults. Fill i calls cudaStreamWaitEvent twice: call 2 i makes the copies wait, call 2 i + 1 the
+// computation.
 
 TEST_P(UploadOnFakeCuda, WithoutTheWaitForTheReleaseACopyComesTooEarly) {
   EXPECT_EQ(run(3, "cudaStreamWaitEvent", 2).find("r1"), std::string::npos) << log;
@@ -158,7 +160,7 @@ TEST_P(UploadOnFakeCuda, WithoutTheWaitOfTheHostTheSourceOverwritesWhatIsCopied)
             std::vector<std::string>{"copy: the host has written to its source before it was done"});
 }
 
-/// Launches are measured where there are no graphs.
+/// Launches are measured only without graphs.
 TEST_P(UploadOnFakeCuda, IsALaunchThatIsMeasured) {
   if (GetParam()) return;
   const auto program = fills(2);

@@ -6,7 +6,7 @@
 
 namespace {
 
-/// A parsed value is read back from the text of config_value.
+/// A parsed value must survive a round trip through config_value.
 void read_input(std::span<const std::byte> file) {
   may_refuse(
       [&] {

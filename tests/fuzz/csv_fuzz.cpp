@@ -4,8 +4,8 @@
 
 namespace {
 
-/// A table that is accepted has a code for every row and column, finite elements, and an encoding that JSON
-/// keeps and with which the same file gives the same codes.
+/// An accepted table must have a code for every row and column, finite elements, and an encoding that
+/// survives JSON and then yields the same codes for the same file.
 void read_input(std::span<const std::byte> file) {
   using namespace lockstep;
   CsvReader reader(as_text(file), "file");

@@ -16,7 +16,7 @@ static Read* fuzzed = nullptr;
 
 Parser::Parser(std::string_view name, Read& read) { parsers().emplace(name, &read); }
 
-/// --parser=NAME chooses a parser, --parsers lists them. libFuzzer ignores options that begin with two
+/// --parser=NAME selects a parser; --parsers lists all parsers. libFuzzer ignores options that begin with two
 /// hyphens.
 extern "C" int LLVMFuzzerInitialize(const int* argc, char*** argv) {
   static constexpr std::string_view option = "--parser=";

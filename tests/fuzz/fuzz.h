@@ -8,7 +8,7 @@
 #include "core/text/as_text.h"
 #include "lockstep/error.h"
 
-/// Calls `read`. An error of `category` refuses the input; others end the fuzzer.
+/// Calls `read`. An error of `category` means that the input was rejected; any other error ends the fuzzer.
 template <class Read>
 void may_refuse(const Read& read, lockstep::Category category = lockstep::Category::data) {
   try {
@@ -18,7 +18,7 @@ void may_refuse(const Read& read, lockstep::Category category = lockstep::Catego
   }
 }
 
-/// A parser that the program fuzzes if it is started with --parser=NAME. `read` may refuse an input by
+/// A parser, fuzzed if the program is started with --parser=NAME. `read` may reject an input by throwing
 /// Category::data.
 struct Parser {
   Parser(std::string_view name, void (&read)(std::span<const std::byte> file));

@@ -5,8 +5,8 @@
 
 namespace {
 
-/// Data are decompressed into memory of the size in the trailer, and into less, or refused; the sanitizer
-/// detects writes beyond it.
+/// Data must be rejected or decompressed, into memory of the size in the trailer and into less. The sanitizer
+/// detects writes beyond the memory.
 void read_input(std::span<const std::byte> file) {
   if (file.size() < 4) return;
   const std::size_t promised = lockstep::gzip_size(file.size(), file.last<4>(), "file");

@@ -5,7 +5,7 @@
 
 namespace {
 
-/// An array that is accepted lies inside the file and has the size that its dimensions say.
+/// An accepted array must lie inside the file and have the size that its dimensions promise.
 void read_input(std::span<const std::byte> file) {
   for (const std::size_t dimensions : {1U, 3U}) {
     may_refuse([&] {

@@ -8,8 +8,8 @@
 
 namespace {
 
-/// The input is a MANIFEST, and one without its last line, which is added here. What is accepted is written
-/// back to the same text.
+/// The input is tried as a MANIFEST and as a MANIFEST without its last line, which is added here. An accepted
+/// MANIFEST must be written back as the same text.
 void read_input(std::span<const std::byte> file) {
   const std::string text(lockstep::as_text(file));
   const std::string digest = lockstep::Digest(file).hex();

@@ -4,7 +4,7 @@
 
 namespace {
 
-/// Any text is a network that becomes a graph, or is refused as wrong usage.
+/// Any text must be a network that compiles to a graph, or be rejected as wrong usage.
 void read_input(std::span<const std::byte> file) {
   may_refuse(
       [&] {

@@ -4,7 +4,7 @@
 
 namespace {
 
-/// Any bytes are a model whose network becomes a graph, or are refused.
+/// Any bytes must be a model whose network compiles to a graph, or be rejected.
 void read_input(std::span<const std::byte> file) {
   lockstep::build_graph(*lockstep::parse_onnx(file, "fuzz.onnx", {}).network);
 }

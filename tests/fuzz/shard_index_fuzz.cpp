@@ -9,8 +9,8 @@
 
 namespace {
 
-/// The input is an index without its checksum, which is added here. What is accepted is written back to the
-/// same bytes.
+/// The input is an index without its checksum, which is added here. An accepted index must be written back as
+/// the same bytes.
 void read_input(std::span<const std::byte> input) {
   std::vector<std::byte> file(input.begin(), input.end());
   const std::array digest = lockstep::Digest(input).words();

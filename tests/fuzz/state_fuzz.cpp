@@ -3,7 +3,7 @@
 
 namespace {
 
-/// The input is a state.json. What is accepted is read back from its own text.
+/// The input is a state.json. An accepted state must survive writing and reading back.
 void read_input(std::span<const std::byte> file) {
   const lockstep::CheckpointState state = lockstep::parse_state(lockstep::as_text(file), "file");
   if (lockstep::parse_state(lockstep::state_json(state), "file") != state) __builtin_trap();

@@ -5,7 +5,7 @@
 
 namespace {
 
-/// The files of an accepted archive lie in it, one after the other.
+/// The files of an accepted archive must lie inside it, one after the other.
 void read_input(std::span<const std::byte> file) {
   const auto entries =
       lockstep::list_tar({.name = "t", .size = file.size(), .read = [&](auto at, auto bytes) {

@@ -26,22 +26,22 @@ bool record = false;
 std::string chosen;  ///< names of runs, separated by commas; empty: all
 std::string file = LOCKSTEP_SOURCE "/tests/golden/golden.txt";
 
-/// A run that the file describes.
+/// A run described in the file.
 struct Case {
   std::string name{};
   Words words{};           ///< device, number of ranks, options
   std::string expected{};  ///< "DIGEST METRICS", or the name of another run
-  std::size_t line = 0;    ///< the last line of its options
+  std::size_t line = 0;    ///< last line of the run's options
   std::size_t lines_of_result = 0;
 };
 
-/// Result of a run, as the file has it; empty: this machine cannot run it.
+/// Result of a run in the file's format; empty if this machine cannot run it.
 struct Result {
   std::string text{};
   std::string error{};
 };
 
-/// A run for each placement of `run`: "1,2x3" are one rank, and two ranks with three threads each.
+/// One run for each placement of `run`: "1,2x3" means one rank, and two ranks with three threads each.
 std::vector<Case> runs_of(const Case& run) {
   std::vector<Case> runs;
   for (const std::string& placement : split(run.words[1], ',')) {
@@ -53,7 +53,7 @@ std::vector<Case> runs_of(const Case& run) {
   return runs;
 }
 
-/// Those of `cases` that --runs names.
+/// The cases that --runs names.
 std::vector<Case> choose(std::vector<Case> cases) {
   if (chosen.empty()) return cases;
   const Words names = split(chosen, ',');
@@ -98,7 +98,7 @@ class Samples {
     write_labels();
   }
 
-  /// Options of a run, completed by the defaults of the file.
+  /// Options of a run, completed with the file's defaults.
   Words options(const Case& run, const TemporaryFolder& folder) const {
     const std::map<std::string, Words> sets{
         {"{fashion}", words("--dataset fashion-mnist --model lenet --epochs 2 --batch-size 256 "
@@ -135,7 +135,8 @@ class Samples {
   }
 
  private:
-  /// The training images numbered, with the names of their classes beside them, and the others in folders.
+  /// Writes archives: numbered training images, each with a file of its class name, and test images in class
+  /// folders.
   void write_archives() const {
     TarFiles train, val;
     for (const char* part : {"train", "val"}) {
@@ -159,7 +160,7 @@ class Samples {
     tars_.write("val.tar", tar_archive(val));
   }
 
-  /// Labels that follow from the numbers of the images.
+  /// Writes labels that are computed from the images' numbers.
   void write_labels() const {
     std::string table = "image,labels\n";
     for (const char* part : {"train", "val"}) {
@@ -206,7 +207,7 @@ Result execute(const Case& run, const Samples& samples) {
   return {.error = missing ? "" : "status " + std::to_string(outcome.status) + ": " + outcome.err};
 }
 
-/// Executes all runs, as many at once as there are processors.
+/// Executes all runs, as many concurrently as there are processors.
 std::vector<Result> execute_all(const std::vector<Case>& runs) {
   const Samples samples;
   std::vector<Result> results(runs.size());
@@ -220,7 +221,7 @@ std::vector<Result> execute_all(const std::vector<Case>& runs) {
   return results;
 }
 
-/// Writes results after the options of their runs, except those that name another run.
+/// Writes each result after the options of its run, unless the expected result is the name of another run.
 void write_results(Words lines, const std::vector<Case>& runs, const std::vector<Result>& results) {
   for (std::size_t i = runs.size(); i-- > 0;) {
     if (!runs[i].expected.empty() && !runs[i].expected.starts_with("xxh3:")) continue;

@@ -38,7 +38,7 @@ class SummingRank {
                     at_once) {}
 
   const GradientSums& sums() const { return *sums_; }
-  /// The sum of a step, on all elements.
+  /// Runs a step and returns its sum, all elements.
   const std::vector<float>& run() {
     std::ranges::fill(sum_, -1.0F);
     program_->run();
@@ -47,7 +47,7 @@ class SummingRank {
   }
 
  private:
-  /// Sums chunk by chunk, or all at once.
+  /// Records the sums: chunk by chunk, or all at once.
   void describe(Stream& stream, bool at_once) {
     sums_->ready(stream, 0);
     std::size_t next = sums_->owned().first;
@@ -141,7 +141,8 @@ TEST(CanonicalSums, RejectPartialSumsOfOtherLeaves) {
   EXPECT_THROW(plan_canonical_sums(*communicator, options, {0, 16}), Error);
 }
 
-/// Buckets of which every rank gets all partial sums, and larger ones, which the ranks fold in parts.
+/// Covers small buckets, whose partial sums all go to every rank, and larger ones, of which each rank folds a
+/// part.
 TEST(BucketedSums, HaveTheBitsOfTheCanonicalSumOnEveryRank) {
   constexpr std::size_t buckets[] = {0, 160, 9000, 9600};
   for (int ranks = 1; ranks <= 8; ++ranks) {
@@ -178,7 +179,7 @@ TEST(RingSums, AreCloseToTheCanonicalSum) {
   }
 }
 
-/// A rank alone, which notes when sums of which part begin and does not sum.
+/// A single rank that records which parts' sums begin and when, without summing.
 class NotedSums final : public ThreadCommunicator {
  public:
   explicit NotedSums(const float* arena)
@@ -217,8 +218,8 @@ TEST(RingSums, BeginBucketsThatAreReady) {
   });
 }
 
-/// The ring's sum has the same bits in buckets and as a whole; ranks without micro-batches contribute zeros
-/// in each step.
+/// The ring's sum has the same bits with and without buckets; ranks without micro-batches contribute zeros in
+/// each step.
 TEST(RingSums, OfBucketsAreThoseOfTheWhole) {
   constexpr std::size_t buckets[] = {0, 160, 480, 800};
   for (const int ranks : {1, 2, 3, 8}) {

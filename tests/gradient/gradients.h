@@ -20,7 +20,7 @@ inline float gradient(std::uint32_t leaf, std::size_t element) {
   return (bits >> 31) != 0 ? -fraction * scale : fraction * scale;
 }
 
-/// Sum according to the definition of the tree.
+/// Sum by the definition of the summation tree.
 inline float reference_sum(std::uint32_t begin, std::uint32_t end, std::size_t element) {
   if (end - begin == 1) return gradient(begin, element);
   std::uint32_t left = 1;
@@ -45,7 +45,7 @@ inline std::vector<AlignedFloats> compute(const PartialSumPlan& plan, std::uint3
   return arenas;
 }
 
-/// Share of one rank in a step: gradients of its executors, and the plan of their sums.
+/// One rank's part of a step: gradients of its executors, and the plan of their sums.
 class RankGradients {
  public:
   RankGradients(std::uint32_t leaves, int ranks, int rank, int executors, std::size_t elements)
@@ -64,7 +64,7 @@ class RankGradients {
   }
   const GradientSumsOptions& options() const { return options_; }
   Summation& summation() { return *summation_; }
-  /// Fills the arenas again for another step, which overwrites them.
+  /// Refills the arenas for another step, overwriting the previous values.
   void compute_again() {
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       std::vector<AlignedFloats> fresh =

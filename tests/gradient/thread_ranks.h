@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-/// Data that threads publish for each other; read between two barriers only.
+/// Data that threads publish for each other. It may be read only between two barriers.
 struct Meeting {
   explicit Meeting(int ranks) : barrier(ranks), shown(static_cast<std::size_t>(ranks)) {}
   std::barrier<> barrier;
@@ -92,7 +92,7 @@ class ThreadCommunicator : public Communicator {
   void barrier() override { meeting_->wait(); }
 
  private:
-  std::shared_ptr<Meeting> meeting_;  // the last of several threads ends it
+  std::shared_ptr<Meeting> meeting_;  // destroyed by the last thread
   std::size_t rank_;
 };
 

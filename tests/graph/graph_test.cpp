@@ -83,7 +83,8 @@ TEST(Graph, PaddedConvolutionReadsItsWholeInput) {
   EXPECT_EQ(node_named(graph, "conv2").shape, (Shape{2, 4, 4}));
 }
 
-/// A convolution adds up its pooling's windows in one sum, which would lose digits in larger windows.
+/// A convolution with fused pooling adds up each window in a single sum, which would lose digits for larger
+/// windows.
 TEST(Graph, FusesPoolingOfUpTo1024Pixels) {
   for (const int kernel : {32, 33}) {
     Network network({1, 66, 66});
@@ -146,7 +147,7 @@ TEST(Parameters, DoNotDependOnThreads) {
   EXPECT_EQ(alone, shared);
 
   constexpr std::uint32_t weight = 4,
-                          element = 100'000;  // parameter, after four of the norm; not in its first piece
+                          element = 100'000;  // parameter, after the norm's four; not in its first piece
   const auto bits = philox(7, {static_cast<std::uint32_t>(Purpose::parameters), weight, element, 0});
   EXPECT_EQ(shared[layout.offsets[weight] + element], static_cast<float>(0.5 * normal(bits[0], bits[1])));
 }

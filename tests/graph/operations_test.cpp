@@ -49,7 +49,7 @@ TEST(Operations, HaveEachANameOfTheirOwn) {
 }
 
 TEST(Operations, DescribeEveryOptionOnce) {
-  EXPECT_EQ(count_fields(Conv2d{}), 8U);  // all but the name
+  EXPECT_EQ(count_fields(Conv2d{}), 8U);  // all options except the name
   EXPECT_EQ(count_fields(Linear{}), 3U);
   EXPECT_EQ(count_fields(AvgPool2d{}), 5U);
   for (const Operation& operation : operations_of_files()) {
@@ -62,7 +62,7 @@ TEST(Operations, DescribeEveryOptionOnce) {
 
 TEST(Fingerprint, IsOfEveryOptionOfEveryOperation) {
   for (const Operation& each : operations_of_files()) {
-    if (inputs_of(each).min == 0 || name_of(each) == "linear") continue;  // a linear layer takes a vector
+    if (inputs_of(each).min == 0 || name_of(each) == "linear") continue;  // linear layers accept only vectors
     const Operation operation = completed(each);
     const std::string before = fingerprint(*with_layer(operation));
     EXPECT_EQ(before, fingerprint(*with_layer(operation)));

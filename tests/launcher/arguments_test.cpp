@@ -69,7 +69,7 @@ TEST(Arguments, NeedACommandOrHelp) {
   EXPECT_TRUE(parse({"--version"}).version);
 }
 
-/// Program test Messages.OptionsOfLockstepRun has more.
+/// The program test Messages.OptionsOfLockstepRun has more cases.
 TEST(Arguments, WrongValuesAndOptionsWithoutEffectAreRefused) {
   struct Row {
     std::vector<const char*> words;

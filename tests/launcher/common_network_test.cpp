@@ -7,8 +7,8 @@
 namespace lockstep::launcher {
 namespace {
 
-/// Interfaces from "eth0 10.0.0.1/24", with "*" for that of the default route and "@1000" for a speed. Each
-/// host has a loopback interface, too.
+/// Interfaces of a host, parsed from text such as "eth0 10.0.0.1/24". "*" marks the interface of the default
+/// route; "@1000" sets the speed. Each host also has a loopback interface.
 std::vector<Interface> host(const std::string& text) {
   std::vector<Interface> interfaces{{.name = "lo", .address = "127.0.0.1", .prefix = 8, .is_loopback = true}};
   std::istringstream words(text);

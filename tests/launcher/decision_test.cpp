@@ -8,7 +8,7 @@ namespace {
 using Action = Decision::Action;
 using Words = std::vector<std::string>;
 
-/// A failure by a signal, with its newest checkpoint, of a rank on a host; rank -1: unknown.
+/// An attempt that a signal ended, with its newest checkpoint and the failed rank and host; rank -1: unknown.
 Attempt failed(std::uint64_t checkpoint, int rank = -1, const std::string& host = "a", int ranks = 4) {
   Attempt attempt{.ranks = ranks, .checkpoint = checkpoint, .status = 137};
   if (rank >= 0) attempt.failure = LauncherReport::Failure{.rank = rank, .host = host, .cause = "broken"};
@@ -115,9 +115,9 @@ TEST(FewerRanks, LeaveOutAHostOrARank) {
   EXPECT_EQ(without_place({}, "a"), "0");
   EXPECT_EQ(without_place({"-np", "1"}, "a"), "0");
   EXPECT_EQ(without_place({"-np", "4", "-H", "a:4"}, "a"), "3");                    // the only host
-  EXPECT_EQ(without_place({"-np", "4", "-H", "10.0.0.1:2,10.0.0.2:2"}, "a"), "3");  // not in the list
+  EXPECT_EQ(without_place({"-np", "4", "-H", "10.0.0.1:2,10.0.0.2:2"}, "a"), "3");  // host is not in the list
   EXPECT_EQ(without_place({"-np", "4", "-H", "10.0.0.1:2,10.0.0.2:2"}, "10.0.0.2"), "2 10.0.0.1:2");
-  EXPECT_EQ(without_place({"--hosts", "a:2,b:2"}, "b"), "2 a:2");  // asked, but without an answer
+  EXPECT_EQ(without_place({"--hosts", "a:2,b:2"}, "b"), "2 a:2");  // probed, but did not answer
   EXPECT_EQ(without_place({"--hosts", "a:2,b:2", "-N", "1"}, "b"), "0");
   EXPECT_EQ(without_place({"-np", "6", "-H", "a:2,b:2,c:2"}, "b.cluster"), "4 a:2 c:2");
   EXPECT_EQ(without_place({"-np", "3", "-H", "a:2,b:8"}, "a"), "3 b:8");

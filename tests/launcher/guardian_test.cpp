@@ -16,7 +16,7 @@
 namespace lockstep::launcher {
 namespace {
 
-/// A command of the shell under a guardian, with its output.
+/// A shell command under a guardian, with its output.
 class GuardianTest : public testing::Test {
  protected:
   void start(const std::string& command, const std::string& program = "/bin/sh") {
@@ -73,7 +73,7 @@ TEST_F(GuardianTest, PassesOnStatusEnvironmentAndOutput) {
   EXPECT_NE(line().find("/no/such/program: No such file"), std::string::npos);
 }
 
-/// A limit that leaves room for the guardian alone, for a user who has no other processes.
+/// The process limit leaves room only for the guardian; the user has no other processes.
 TEST_F(GuardianTest, SaysThatTheCommandCannotBeStarted) {
   constexpr uid_t user = 54321;
   constexpr int not_root = 77;
@@ -151,7 +151,7 @@ TEST_F(GuardianTest, ReachesTheCommandAlthoughBothAreStopped) {
   }
 }
 
-/// Otherwise it would not notice that the command has ended.
+/// A stopped guardian would not notice that the command has ended.
 TEST_F(GuardianTest, IsContinuedIfItAloneIsStopped) {
   start("echo; sleep 0.1; exit 75");
   line();
@@ -163,9 +163,9 @@ TEST_F(GuardianTest, IsContinuedIfItAloneIsStopped) {
   EXPECT_EQ(wait(), 75);
 }
 
-/// mpirun would kill the ranks.
+/// mpirun would kill the ranks on these signals.
 TEST_F(GuardianTest, ReportsSignalsThatWouldEndTheCommand) {
-  start("echo $$; exec sleep 1000");  // dash would not keep them blocked
+  start("echo $$; exec sleep 1000");  // dash would unblock the signals
   const pid_t command = std::stoi(line());
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) kill(command, signal);
   while (signals_.empty()) {
@@ -192,7 +192,7 @@ TEST_F(GuardianTest, DoesNotReportSignalsThatAreIgnored) {
   EXPECT_EQ(wait(), 128 + SIGKILL);
 }
 
-/// Ranks would wait for a stopped mpirun at their end, or when their output fills its pipes.
+/// Ranks would wait for a stopped mpirun when they end or when their output fills its pipes.
 TEST_F(GuardianTest, ContinuesACommandThatIsStopped) {
   start("kill -STOP $$; exit 75");
   EXPECT_EQ(wait(), 75);

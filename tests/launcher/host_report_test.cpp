@@ -37,7 +37,7 @@ HostAnswer answer(const std::string& host, const std::string& address) {
           .answered = asked + std::chrono::seconds(1)};
 }
 
-/// Two hosts without problems, of which this machine is the first.
+/// Two hosts without problems. This machine is the first.
 struct TwoHosts {
   std::vector<HostAnswer> answers{answer("a", "10.0.0.1"), answer("b", "10.0.0.2")};
   ExpectedHost expected{.here = facts("a", "10.0.0.1"),
@@ -48,11 +48,11 @@ struct TwoHosts {
   HostReport report() const { return report_on(answers, expected); }
 };
 
-/// A change to two hosts without problems, and the problem that it makes; empty: none.
+/// A change to two hosts without problems, and the problem that it causes, if any.
 struct Change {
   std::string sentence;
   std::function<void(TwoHosts&, HostFacts& of_b)> change;
-  std::optional<Category> status = {};  // none: the run is possible
+  std::optional<Category> status = {};  // empty: the run is possible
 };
 
 TEST(HostReport, TableOfProblems) {
@@ -173,7 +173,7 @@ TEST(HostReport, AsksForANetworkWhereNoneLeadsToAllHosts) {
   EXPECT_FALSE(report.problems[0].status);
 }
 
-/// What ssh and the shell of the other host make of a question.
+/// Outputs of ssh and of the remote shell.
 TEST(HostAnswer, TableOfOutputs) {
   const std::string known = std::string(host_facts_word) + json_of(facts("b", "10.0.0.2")).dump() + "\n";
   const std::string data = std::string(data_facts_word) + json_of(DataFacts{.name = "csv"}).dump() + "\n";
@@ -195,7 +195,7 @@ TEST(HostAnswer, TableOfOutputs) {
   const std::vector<Row> table = {
       {output(0, known + data), "", ""},
       {output(0, "Welcome to b!\n" + known), "", ""},
-      {output(0, "\x1b]0;b\x07" + known), "", ""},  // the title of a terminal
+      {output(0, "\x1b]0;b\x07" + known), "", ""},  // with a terminal title
       {slow_data, "", ""},
       {late, "does not answer within 60 s (Connecting)", must_work},
       {none, "cannot be asked: ssh b cannot be started", must_work},

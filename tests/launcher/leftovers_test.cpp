@@ -15,10 +15,10 @@ TEST(Leftovers, OfOneJobAreRemovedAndNoOthers) {
   for (const char* job : {"1a2b", "3c4d"}) {
     std::filesystem::create_directories(session_folder(job, places) / ("ompi.vm" + user) / "pid.100/1/0");
   }
-  std::filesystem::create_directories(temporary / ("ompi.vm" + user) / "pid.100");  // of a bare mpirun
-  temporary.write("lockstep-1a2b-vm", "x");  // where there is no shared memory
+  std::filesystem::create_directories(temporary / ("ompi.vm" + user) / "pid.100");  // left by bare mpirun
+  temporary.write("lockstep-1a2b-vm", "x");  // used without shared memory
   temporary.write("lockstep-3c4d-vm", "x");
-  for (const char* name : {"prterun.vm.100", "prterun.vm.1100"}) {  // of Open MPI 5
+  for (const char* name : {"prterun.vm.100", "prterun.vm.1100"}) {  // left by Open MPI 5
     std::filesystem::create_directories(temporary / (name + user) / "0");
   }
   temporary.write("pmix-gds-shmem.vm-2163736577.jobdata.100", "x");

@@ -39,11 +39,11 @@ TEST(MpirunCommand, MoreRanksThanCoresNeedOversubscribe) {
            {{"-np", "5"}, laptop, true},
            {{"-np", "2"}, {.cores = 4, .processors = 1}, true},   // a container with one processor
            {{"-np", "2"}, {.cores = 0, .processors = 8}, true},   // the system does not report its cores
-           {{}, laptop, false},                                   // as many as mpirun finds
-           {{"-np", "5", "-H", "a:5"}, laptop, false},            // slots are the user's
+           {{}, laptop, false},                                   // mpirun chooses the number of ranks
+           {{"-np", "5", "-H", "a:5"}, laptop, false},            // the user sets the slots
            {{"-np", "5", "--hostfile", "hosts"}, laptop, false},  //
            {{"-np", "5", "--map-by", "node"}, laptop, false},     //
-           {{"-np", "5", "--oversubscribe"}, laptop, false},      // is given already
+           {{"-np", "5", "--oversubscribe"}, laptop, false},      // already given
            {{"-np", "5"}, {.cores = 4, .processors = 8, .scheduled = true}, false}}) {
     EXPECT_EQ(needs_oversubscribe(MpirunOptions(row.options), row.machine), row.needs)
         << testing::PrintToString(row.options);
@@ -66,7 +66,7 @@ TEST(MpirunCommand, MoreThanEightRanksForEachCoreNeedOversubscribeByTheUser) {
                         {{"-np", more, "--map-by", "node"}, two, false},
                         {{"-np", more, "-H", "a:" + more}, two, true},
                         {{"-np", more, "-H", "localhost:" + more}, two, true},
-                        {{"-np", more, "-H", "a:9,b:8"}, two, false},  // the cores of b are not known
+                        {{"-np", more, "-H", "a:9,b:8"}, two, false},  // the number of cores of b is unknown
                         {{}, two, false},
                         {{"-np", more}, {.processors = 2, .scheduled = true}, false}}) {
     const MpirunOptions options(row.options);
@@ -111,7 +111,7 @@ TEST(MpirunCommand, ProgramsAreSearchedInFoldersFirst) {
   EXPECT_EQ(find_program("sh", {"/nowhere", "/bin"}), "/bin/sh");
   EXPECT_TRUE(find_program("sh", {}).ends_with("/sh"));
   EXPECT_EQ(find_program("no-such-program", {"/bin"}), "");
-  EXPECT_EQ(find_program("passwd", {"/etc"}).find("/etc/"), std::string::npos);  // no program
+  EXPECT_EQ(find_program("passwd", {"/etc"}).find("/etc/"), std::string::npos);  // not executable
 }
 
 }  // namespace

@@ -155,8 +155,8 @@ TEST(MpirunOptions, OneListReplacesAllHosts) {
 
 TEST(MpirunOptions, TableOfSlotsAndRanks) {
   struct Row {
-    std::vector<int> slots;  // of hosts a, b, ...; 0: open
-    int ranks;               // of -np; 0: open
+    std::vector<int> slots;  // slots of hosts a, b, ...; 0: not given
+    int ranks;               // -np; 0: not given
     std::vector<int> filled, started;
   };
   const std::vector<Row> table = {

@@ -47,10 +47,10 @@ TEST(ProgramOutput, ProgramsStartWithoutBlockedSignals) {
   EXPECT_EQ(output.text, "SigBlk:\t0000000000000000\n");
 }
 
-/// Otherwise the ssh of a lockstep-run that was killed would wait for its host without end.
+/// Otherwise the ssh of a killed lockstep-run would wait for its host forever.
 TEST(ProgramOutput, AProgramEndsWithTheProcessThatReadsIt) {
   while (waitpid(-1, nullptr, 0) > 0) {
-  }  // programs of other tests, which were killed
+  }  // collects killed programs of other tests
   adopt_descendants();
   const pid_t reader = fork();
   if (reader == 0) {

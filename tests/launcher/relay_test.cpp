@@ -54,7 +54,7 @@ TEST(Relay, SaysThatThereIsNoThread) {
                [&] { relay.start(); });
 }
 
-/// More than a pipe holds: a writer would wait for ever.
+/// The output exceeds a pipe's capacity, so a writer would block forever if the relay stopped reading.
 TEST(Relay, ReadsOnWhereNobodyReadsTheCopy) {
   std::signal(SIGPIPE, SIG_IGN);
   int ends[2];
@@ -79,7 +79,7 @@ TEST(MarkedLines, AreTakenOutHoweverTheStreamIsCut) {
       passed += marked.pass(stream.substr(at, length));
     passed += marked.rest();
     EXPECT_EQ(lines, (std::vector<std::string>{"b c", "d"}));
-    if (length == stream.size()) {  // else mpirun's tag may be passed on before what follows it is known
+    if (length == stream.size()) {  // in pieces, mpirun's tag may be passed on before the text after it
       EXPECT_EQ(passed, "progress\rlockstep-1b\nend lockst");
     }
     EXPECT_EQ(passed.find("lockstep-1a"), std::string::npos);

@@ -44,14 +44,14 @@ TEST_F(ReportsTest, ProgressIsThatOfTheLastReport) {
   EXPECT_EQ(attempt.first_step, 5.0);
   EXPECT_EQ(attempt.last_step, 60U);
   EXPECT_EQ(attempt.checkpoint, 50U);
-  reports_.take_report(R"({"step":40,"checkpoint":40})");  // --on-nan rollback
+  reports_.take_report(R"({"step":40,"checkpoint":40})");  // as after --on-nan rollback
   attempt = reports_.attempt();
   EXPECT_EQ(attempt.from_step, 40U);
   EXPECT_EQ(attempt.last_step, 40U);
   EXPECT_EQ(attempt.checkpoint, 40U);
 }
 
-/// A relay's thread, whose stack has the size of the limit (ulimit -s), takes what ranks print.
+/// The relay thread reads the ranks' output on a stack whose size is the limit (ulimit -s).
 TEST_F(ReportsTest, LongLinesNeedNoLargeStack) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -77,7 +77,7 @@ TEST_F(ReportsTest, TheFirstFailureCountsUnlessALaterOneExplainsIt) {
   EXPECT_EQ(reports_.attempt().failure->cause, "rank 1 on host a was killed by signal 9 (Killed)");
 }
 
-/// Failure of an attempt with this line on stderr.
+/// Failure of an attempt that printed this line to stderr.
 std::optional<Failure> failure_in(const char* line) {
   Reports reports({}, [] { return 0.0; });
   reports.take_line(line);

@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using Signals = std::vector<int>;
 
-/// A request at times that the test chooses.
+/// A stop request with a clock that the test sets.
 struct Request {
   explicit Request(bool can_save = true)
       : stop(
@@ -64,7 +64,7 @@ TEST(StopRequest, TheSecondInterruptKills) {
   Request request;
   request.signal(SIGINT, 0ms);
   EXPECT_EQ(request.sent, (Signals{SIGUSR1})) << "at once";
-  request.signal(SIGINT, 20ms);  // `timeout` sends it twice
+  request.signal(SIGINT, 20ms);  // `timeout` sends SIGINT twice
   request.run_until(500ms);
   EXPECT_EQ(request.sent, (Signals{SIGUSR1}));
   request.signal(SIGINT, 600ms);

@@ -14,8 +14,8 @@ TEST(Summary, OfARunWithoutFailure) {
   EXPECT_DOUBLE_EQ(summary.useful_seconds, summary.seconds);
 }
 
-/// The first attempt makes 100 steps in 50 s after 2 s, and has a checkpoint after 80. The second one starts
-/// 1 s later, makes its first step after 3 s, and ends.
+/// The first attempt needs 2 s to start, then makes 100 steps in 50 s, with a checkpoint at step 80. The
+/// second one starts 1 s later, makes its first step after 3 s and finishes the run.
 TEST(Summary, LostStepsAndTheWayBackAreNotUseful) {
   const std::array attempts = {
       Attempt{.began = 0, .ended = 52, .first_step = 2, .last_step = 100, .checkpoint = 80, .status = 137},
@@ -34,7 +34,7 @@ TEST(Summary, NothingOfAnAttemptWithoutCheckpointIsUseful) {
   EXPECT_EQ(summarise(attempts).lost_steps, 10U);
 }
 
-/// A run that resumed from another run's checkpoint of step 100 and has none of its own.
+/// A run that resumed from another run's checkpoint of step 100 and has written none itself.
 TEST(Summary, StepsOfAnotherRunAreNotLost) {
   const std::array attempts = {Attempt{.ended = 9, .from_step = 100, .last_step = 131, .status = 5}};
   EXPECT_EQ(summarise(attempts).lost_steps, 31U);

@@ -18,7 +18,7 @@ std::unique_ptr<Network> parse(const std::string& text) {
   return parse_network(text, "net.json", input, classes);
 }
 
-/// File with one layer in each of the lines 2, 3, ..., then flatten and a linear layer.
+/// Network file with one layer per line from line 2 on, followed by flatten and a linear layer.
 std::string file_of(const std::vector<std::string>& layers) {
   std::string text = "{\"layers\": [\n";
   for (const std::string& layer : layers) text += layer + ",\n";
@@ -48,7 +48,7 @@ TEST(JsonNetwork, GroupsRepeatAndNestNames) {
     return std::find_if(layers.begin(), layers.end(), [&](const auto& layer) { return layer.name == name; });
   };
   const auto id = [&](const std::string& name) { return static_cast<int>(named(name) - layers.begin()); };
-  // The first block adds its input, the second the output of the first.
+  // The first block adds the group's input, the second block adds the first block's output.
   EXPECT_EQ(named("add1")->inputs, (std::vector<int>{id("layer1.0.bn2"), id("relu1")}));
   EXPECT_EQ(named("add2")->inputs, (std::vector<int>{id("layer1.1.bn2"), id("relu3")}));
   EXPECT_EQ(named("layer2.conv3")->inputs, std::vector<int>{id("relu5")});
@@ -104,7 +104,7 @@ TEST(JsonNetwork, LayersWithoutParametersKeepTheirNames) {
   EXPECT_EQ(layers[4].name, "max_pool1");
 }
 
-/// Names of parameters depend on layers with parameters only, and a group may be repeated without a name.
+/// Parameter names depend only on layers with parameters, and an unnamed group may be repeated.
 TEST(JsonNetwork, LayersWithoutParametersTakeNoNamesFromOthers) {
   const auto network = parse(
       file_of({R"({"op": "relu", "name": "conv1"})",
@@ -116,7 +116,8 @@ TEST(JsonNetwork, LayersWithoutParametersTakeNoNamesFromOthers) {
   EXPECT_EQ(network->layers()[4].name, "a");
 }
 
-/// A file of the network gives a network with equal layers, options, inputs, parameters and first values.
+/// Expects equal layers, options, inputs, parameters and initial values after writing the network to a file
+/// and reading it back.
 void expect_written(const Network& network, const std::string& what) {
   const std::string json = network_json(network);
   const auto again = parse_network(json, what, network.input_shape(), network.classes());
@@ -139,7 +140,7 @@ TEST(NetworkWriter, WritesWhatFilesDescribe) {
   }
 }
 
-/// In a repeated group without a name, layers without parameters have the same name.
+/// Layers without parameters have the same name in each repetition of an unnamed group.
 TEST(NetworkWriter, WritesRepeatedNames) {
   expect_written(
       *parse(
@@ -149,7 +150,7 @@ TEST(NetworkWriter, WritesRepeatedNames) {
       "repeated");
 }
 
-/// A network of C++ may have the same name for several layers, and options that no file uses.
+/// A network built in C++ may have layers with equal names, and options that files cannot set.
 TEST(NetworkWriter, WritesWhatOnlyProgramsBuild) {
   Network network({2, 8, 8});
   const Value x = network.input();

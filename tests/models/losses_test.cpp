@@ -8,8 +8,8 @@
 #include "ops/cpu/cpu_plan.h"
 #include "support/host_micro_batch.h"
 
-/// Compares models in evaluation with torchvision's: the loss of every class of an image, and of the first
-/// class of another one. Uses the formulas of bench/peers/make_logits_reference.py.
+/// Compares models in evaluation mode with torchvision's: losses for every class on one image and for the
+/// first class on another. Uses the formulas of bench/peers/make_logits_reference.py.
 namespace lockstep {
 namespace {
 
@@ -28,7 +28,7 @@ std::vector<std::uint32_t> hashed(const std::string& name, std::size_t count) {
   return numbers;
 }
 
-/// Function of the script: offset + factor * u for u in [0, 1), exact in float.
+/// The script's function offset + factor * u for u in [0, 1), exact in float.
 struct Line {
   float offset;
   float factor;

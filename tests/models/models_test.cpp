@@ -14,7 +14,7 @@ namespace {
 
 constexpr Shape imagenet = {3, 224, 224};
 
-/// Those of models that torchvision lacks; the others have the parameters of the state dict.
+/// Parameter counts of models that torchvision lacks. The other models are compared with their state dicts.
 TEST(Parameters, AreAsManyAsPublished) {
   const struct {
     const char* model;

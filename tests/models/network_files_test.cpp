@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-/// Row of each operation in the table of docs/network-files.md, without the column of names.
+/// Row of each operation in the table of docs/network-files.md, without the name column.
 std::map<std::string, std::string> documented_options() {
   std::ifstream file(LOCKSTEP_TEST_DATA "/../docs/network-files.md");
   std::map<std::string, std::string> options;
@@ -29,7 +29,7 @@ std::map<std::string, std::string> documented_options() {
   return options;
 }
 
-/// Options as the table shows them: "`channels`; `kernel` 1, `bias` true, `weight`".
+/// Options in the table's format: "`channels`; `kernel` 1, `bias` true, `weight`".
 std::string options_of(const Operation& operation) {
   std::string required, others;
   for (const FieldText& text : field_texts(operation)) {

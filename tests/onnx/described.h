@@ -10,7 +10,7 @@
 
 namespace lockstep::test {
 
-/// Whether exporters may leave a layer out, or make it part of another one.
+/// Whether exporters may omit a layer or merge it into another one.
 inline bool may_be_missing(const Network& network, const Network::Layer& layer, bool batch_norm_too) {
   if (std::holds_alternative<BatchNorm2d>(layer.operation)) return batch_norm_too;
   const bool resizes = !layer.inputs.empty() &&
@@ -19,10 +19,10 @@ inline bool may_be_missing(const Network& network, const Network::Layer& layer, 
          (std::holds_alternative<AdaptiveAvgPool2d>(layer.operation) && !resizes);
 }
 
-/// Layers with their operations and inputs, without those that may be missing.
+/// Layers with their operations and inputs, except layers that exporters may omit.
 inline std::vector<std::string> described(const Network& network, bool batch_norm = true) {
   std::vector<std::string> layers;
-  std::vector<std::size_t> numbers;  // position in the description, by layer
+  std::vector<std::size_t> numbers;  // position of each layer in the description
   for (const Network::Layer& layer : network.layers()) {
     if (may_be_missing(network, layer, !batch_norm)) {
       numbers.push_back(numbers[static_cast<std::size_t>(layer.inputs[0])]);

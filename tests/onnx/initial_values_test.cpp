@@ -10,7 +10,8 @@
 namespace lockstep {
 namespace {
 
-/// Name of the rule that is found for first values of a layer; "trained": none.
+/// Name of the initializer that find_initializer recognizes in a layer's initial values, or "trained" if
+/// none.
 template <class Layer>
 std::string found_for(Shape input, Layer options, Initializer rule, std::uint64_t seed) {
   options.weight = rule;

@@ -11,13 +11,13 @@
 
 namespace lockstep::test {
 
-/// Number in [0, 1): a function of the arguments.
+/// Pseudorandom number in [0, 1), determined by the arguments.
 inline float random_number(std::uint32_t parameter, std::uint64_t element) {
   const auto bits = philox(17, {parameter, static_cast<std::uint32_t>(element), 0, 0});
   return static_cast<float>(bits[0] >> 8) / 16777216.0F;
 }
 
-/// Values of a parameter, which differ from its first values, for networks whose activations are about 1.
+/// Random values for a parameter, different from its initial values, that keep activations near 1.
 inline std::vector<float> random_values(const Parameter& parameter, std::size_t number) {
   float low = -0.25F, high = 0.25F;  // biases, running means
   if (parameter.name.ends_with("running_var") ||
@@ -34,7 +34,7 @@ inline std::vector<float> random_values(const Parameter& parameter, std::size_t 
   return values;
 }
 
-/// Model file of a network whose parameter i has the values that `values_of(parameter, i)` returns.
+/// Model file of a network in which parameter i has the values `values_of(parameter, i)`.
 template <class ValuesOf>
 ModelFile model_of(const Network& network, const ValuesOf& values_of) {
   const TemporaryFolder folder;

@@ -6,7 +6,7 @@
 namespace lockstep::test {
 namespace {
 
-/// A sum that takes 32 products at a time.
+/// Sum that adds products in steps of 32, as bf16 kernels do: even and odd ones apart.
 class Sum {
  public:
   explicit Sum(double start = 0) : sum_(static_cast<float>(start)) {}
@@ -30,7 +30,7 @@ class Sum {
   int count_ = 0;
 };
 
-/// A convolution and its operands.
+/// Reference for one convolution: its operands and the results computed from them.
 class Products {
  public:
   Products(const OpCase& op_case, const OpInputs& values)

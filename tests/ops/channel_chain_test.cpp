@@ -14,10 +14,10 @@ namespace {
 
 using cpu::find_chains;
 
-/// A network with chains, and the nodes that each of them has.
+/// A network with chains, and the nodes of each chain.
 struct ChainCase {
   const char* name;
-  Value (*build)(Value input);  ///< returns a value that is flattened and read by a linear layer
+  Value (*build)(Value input);  ///< returns the value that the test flattens and feeds to a linear layer
   std::vector<NodeRange> chains;
 };
 void PrintTo(const ChainCase& each, std::ostream* stream) { *stream << each.name; }
@@ -108,7 +108,7 @@ TEST(ChannelChainCases, HaveEveryOperationThatComputesByChannel) {
       }
     }
   }
-  std::set<std::string> by_channel_names = {name_of(Conv2d{})};  // if it is depthwise
+  std::set<std::string> by_channel_names = {name_of(Conv2d{})};  // only depthwise convolutions
   for (const Operation& operation : operations_of_files()) {
     if (by_channel(operation, {12, 8, 8})) by_channel_names.insert(name_of(operation));
   }
@@ -122,12 +122,12 @@ TEST_P(ChannelChains, HaveTheNodesThatTheyCan) {
   for (const NodeRange& chain : GetParam().chains) {
     for (const DataType dtype : {DataType::fp32, DataType::bf16}) {
       const int channels = graph.nodes[chain.begin].shape.channels;
-      EXPECT_LT(cpu::channels_of_piece(graph, chain, dtype), channels);  // else no offsets are tested
+      EXPECT_LT(cpu::channels_of_piece(graph, chain, dtype), channels);  // else offsets would not be tested
     }
   }
 }
 
-/// Operations apart from each other run on whole tensors.
+/// With `nodes_apart`, each operation runs on whole tensors.
 TEST_P(ChannelChains, HaveTheBitsOfTheOperationsApart) {
   for (const int samples : {16, 5}) {
     const NetworkInputs inputs(*network, samples, 3);
@@ -167,13 +167,13 @@ TEST_P(ChannelChains, EvaluateAsTheOperationsApart) {
   }
 }
 
-/// Frozen nodes have no backward pass, so a chain has either only such nodes or none.
+/// Frozen nodes have no backward pass, so either all nodes of a chain are frozen or none is.
 TEST(ChannelChain, EndsWhereFreezingEnds) {
   Network network({4, 8, 8});
   network.output(linear(flatten(batch_norm2d(depthwise(batch_norm2d(network.input()), 1))), 5));
   const Graph graph = build_graph(network);
   std::vector<bool> frozen(network.parameters().size(), false);
-  std::fill_n(frozen.begin(), 5, true);  // the first norm, and the weight of the convolution
+  std::fill_n(frozen.begin(), 5, true);  // parameters of the first norm, and the convolution's weight
   PlanOptions options{.samples = 16, .frozen = frozen};
   EXPECT_EQ(find_chains(graph, trace_gradients(graph, options), 16), (std::vector<NodeRange>{{1, 3}}));
   const std::vector<float> parameters = first_parameters(network);
@@ -183,8 +183,9 @@ TEST(ChannelChain, EndsWhereFreezingEnds) {
   EXPECT_EQ(gradients, NetworkOnCpu(network, graph, options).run(inputs, parameters).gradients);
 }
 
-/// A chain of three operations on 51 MB in fp32, which are written by streaming stores, as 26 MB in bf16 are.
-/// The first norm's output, and the gradients of it and of the convolution, have one channel at a time.
+/// A chain of three operations on tensors of 51 MB in fp32 and 26 MB in bf16, large enough for streaming
+/// stores. Only one channel at a time is held of the first norm's output and of the gradients of that norm
+/// and the convolution.
 TEST(ChannelChain, OfLargeTensorsHasTheSameBitsAndLessMemory) {
   Network network({2, 224, 224});
   const Value x = batch_norm2d(conv2d(network.input(), {.channels = 16, .kernel = 1}));
@@ -204,8 +205,8 @@ TEST(ChannelChain, OfLargeTensorsHasTheSameBitsAndLessMemory) {
   }
 }
 
-/// The variance of one value is 0, so each batch norm multiplies by 316. Applied to the lanes of missing
-/// samples, 24 of them would be infinite.
+/// The variance of one value is 0, so each batch norm multiplies by 316. If missing samples' lanes were not
+/// masked, 24 such factors would overflow to infinity.
 TEST(MissingSamples, StayFiniteInDeepNetworks) {
   Network network({4, 1, 1});
   Value x = network.input();

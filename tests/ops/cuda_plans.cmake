@@ -1,5 +1,5 @@
-# Asks cuDNN for plans for a GPU that is only described, with files that are no libraries in place of NVRTC, which it
-# would compile other engines with.
+# Asks cuDNN for plans from a GPU's description. Invalid files replace the NVRTC libraries, so that cuDNN cannot compile
+# further engines.
 if(lockstep_backend STREQUAL "lockstep_cuda")
   add_executable(cuda_plans_test ops/cuda_native/plans_test.cpp)
   target_include_directories(cuda_plans_test PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})

@@ -8,8 +8,8 @@
 
 namespace lockstep::test {
 
-/// Floats aligned to 64 bytes, initially NaN to expose reads of unwritten memory, with a guard behind the
-/// end.
+/// Floats aligned to 64 bytes, initially NaN to expose reads of unwritten memory, with a guard region after
+/// the end.
 class Lanes {
  public:
   explicit Lanes(std::size_t count = 0);
@@ -28,7 +28,7 @@ class Lanes {
 Lanes to_lanes(const Tensor& tensor);
 Tensor from_lanes(const Lanes& lanes, int samples, Shape shape);
 
-/// The same values in half the memory, as bf16: rounded.
+/// The values rounded to bf16 and packed into half the memory.
 Lanes packed(const Lanes& lanes);
 Lanes unpacked(const Lanes& lanes);
 

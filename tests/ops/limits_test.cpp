@@ -57,12 +57,12 @@ TEST(Plan, KnowsWhichNodesMultiplyBf16) {
                             dtype);
     EXPECT_EQ(plan.multiplies_bf16(1), dtype == DataType::bf16);
     EXPECT_FALSE(plan.multiplies_bf16(2));  // with ReLU
-    EXPECT_FALSE(plan.multiplies_bf16(3));  // of fewer than 16 channels
+    EXPECT_FALSE(plan.multiplies_bf16(3));  // fewer than 16 channels
   }
 }
 
-/// Values of 16 samples. Input 3x4x4: 3,072 bytes; convolution and its gradient 8x4x4: 8,192 bytes, and a
-/// mask of 256 bytes for ReLU; linear 5: 320 bytes. Parameters: 216 + 8 floats, and 640 + 5 in 656.
+/// Bytes for 16 samples: input 3x4x4 3,072; output of the convolution and its gradient 8x4x4 8,192 each; ReLU
+/// mask 256; output of the linear layer 320. Parameters: 216 + 8 floats in 240, and 640 + 5 floats in 656.
 TEST(Traffic, CountsEachTensorOnce) {
   Network network({3, 4, 4});
   const Value x = relu(conv2d(network.input(), {.channels = 8, .kernel = 3, .padding = 1}));
@@ -74,12 +74,12 @@ TEST(Traffic, CountsEachTensorOnce) {
   constexpr double filters = (224 + 16) * 4, matrix = (640 + 16) * 4;
   ASSERT_EQ(traffic.size(), 4U);
   EXPECT_EQ(traffic[1].forward, image + hidden + mask + filters);
-  EXPECT_EQ(traffic[1].backward, image + hidden + mask + 2 * filters);  // without a gradient of the image
+  EXPECT_EQ(traffic[1].backward, image + hidden + mask + 2 * filters);  // the image needs no gradient
   EXPECT_EQ(traffic[3].forward, hidden + out + matrix);
   EXPECT_EQ(traffic[3].backward, 2 * hidden + out + 2 * matrix);
 }
 
-/// Nodes that run as one move the values before and after them, and what backward needs of those inside.
+/// A chain moves only its inputs, its outputs and the inner values that backward needs.
 TEST(Traffic, OfAChainIsThatOfItsLastNode) {
   Network network({8, 4, 4});
   const Value x = batch_norm2d(conv2d(network.input(), {.channels = 8, .kernel = 1}));

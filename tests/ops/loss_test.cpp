@@ -9,7 +9,7 @@
 namespace lockstep::test {
 namespace {
 
-/// Results in double precision, by the definition: -sum of target * log softmax.
+/// Results in double precision by the definition: loss = -sum(target * log(softmax)).
 LossValues expected_values(const LossCase& given) {
   LossValues expected{.grad = given.logits};
   const int classes = given.logits.shape.channels;
@@ -79,7 +79,7 @@ TEST_P(CrossEntropy, HasTheSameBitsOnEveryLevelWithAndWithoutGradient) {
   }
 }
 
-/// Covers the whole range of the exponential: equal bits on every level, close to std::exp.
+/// Covers the whole range of the exponential: all levels have the same bits, close to std::exp.
 TEST_P(CrossEntropy, ExponentialIsAccurateAndTheSame) {
   LossCase given{Tensor(1024, {2, 1, 1}), std::vector<std::int32_t>(1024, 0)};
   for (int n = 0; n < 1024; ++n) {
@@ -119,7 +119,7 @@ TEST_P(CrossEntropy, NanAndInfinityGiveNan) {
 
 TEST_P(CrossEntropy, CountsTheFirstFive) {
   const std::vector<double> logits{0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 1, 1, 1, 1, 1, 1, 1, 1};
-  EXPECT_EQ(run(logits, {3, 2, 4}).result.correct5, 2U);  // equal logits: lower classes first
+  EXPECT_EQ(run(logits, {3, 2, 4}).result.correct5, 2U);  // ties rank lower classes first
   EXPECT_EQ(run(logits, {7, 2, 5}).result.correct5, 1U);
 }
 

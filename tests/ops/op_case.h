@@ -18,9 +18,9 @@ struct OpCase {
   GraphNode node;
   std::array<Shape, max_inputs> inputs;
   bool input_gradient = true;
-  double range = 1.0;         ///< inputs are between -range and range
+  double range = 1.0;         ///< inputs lie between -range and range
   bool winograd = false;      ///< whether to plan by plan_winograd() regardless of suits_winograd()
-  double tolerance = 1.5e-5;  ///< maximum difference from the reference / maximum value
+  double tolerance = 1.5e-5;  ///< largest difference from the reference / largest value
 
   /// Sizes of the parameters; 0: no such parameter.
   std::array<std::size_t, max_parameters> parameter_sizes() const {
@@ -50,7 +50,7 @@ struct ConvCase {
   bool bias = true;
   bool relu = false;
   int pool = 0;
-  bool first = false;  ///< whether the gradient of the input is not needed
+  bool first = false;  ///< first layer: the input needs no gradient
 };
 
 /// A case whose output has the inferred shape, followed by ReLU if `relu`.
@@ -106,8 +106,8 @@ inline OpCase concat_case(const std::string& name, const std::vector<Shape>& inp
   return op_case;
 }
 
-/// 3 x 3 convolutions by Winograd's algorithm, with sizes that are and are not multiples of the blocks.
-/// Errors are below 2e-6; with the interpolation points 0, +-1, +-2, they would be twice as large.
+/// 3 x 3 convolutions by Winograd's algorithm, with sizes that are multiples of the blocks and sizes that are
+/// not. Errors are below 2e-6; with the interpolation points 0, +-1, +-2, they would be twice as large.
 inline std::vector<OpCase> winograd_cases() {
   std::vector<OpCase> cases{
       conv_case("WinogradPadded", {16, 28, 6}, 16, {.padding = 1, .relu = true}),
@@ -130,7 +130,7 @@ inline std::vector<OpCase> winograd_cases() {
   return cases;
 }
 
-/// Convolutions of one channel each.
+/// Depthwise convolutions.
 inline std::vector<OpCase> depthwise_cases() {
   return {
       conv_case("Depthwise", {12, 9, 10}, 12, {.padding = 1, .groups = 12, .bias = false}),
@@ -195,7 +195,7 @@ inline std::vector<OpCase> blocked_cases() {
   };
 }
 
-/// All operations, with sizes that are and are not multiples of the blocks.
+/// All operations, with sizes that are multiples of the blocks and sizes that are not.
 inline std::vector<OpCase> op_cases() {
   std::vector<OpCase> cases{
       conv_case("LenetFirst", {1, 26, 26}, 20, {.kernel = 3, .relu = true, .pool = 2, .first = true}),

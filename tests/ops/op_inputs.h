@@ -32,7 +32,7 @@ OpValues reference_values(const OpCase& op_case, const OpInputs& values);
 /// gradients must be representable in bf16.
 OpValues bf16_product_values(const OpCase& op_case, const OpInputs& values);
 
-/// Expects that the maximum difference is at most `tolerance` times the maximum expected value.
+/// Expects a largest difference of at most `tolerance` times the largest expected value.
 void expect_near(const std::vector<double>& actual, const std::vector<double>& expected, double tolerance,
                  const std::string& what);
 void expect_near(const OpCase& op_case, const OpValues& actual, const OpValues& expected, double tolerance,

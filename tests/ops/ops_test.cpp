@@ -92,7 +92,7 @@ TEST_P(Ops, GradientsDoNotDependOnWhichAreWanted) {
   }
 }
 
-/// Whether a convolution of bf16 adds in the order of bf16_product.h.
+/// Whether the convolution, in bf16, adds in the order of bf16_product.h.
 bool multiplies_bf16(const OpCase& op_case) {
   return !op_case.winograd && cpu::plan_op({.node = op_case.node,
                                             .inputs = op_case.inputs,
@@ -113,9 +113,9 @@ void round_to_bf16(const OpCase& op_case, OpInputs& values) {
   if (has_products) round_to_bf16(values.parameters[0]);
 }
 
-/// In bf16, an operation gives the results of floats with the same values, rounded; weights of convolutions
-/// and linear layers are rounded first. Convolutions that multiply bf16 are compared with a scalar
-/// definition.
+/// In bf16, an operation returns the fp32 results of the same inputs, rounded to bf16. Weights of
+/// convolutions and linear layers are rounded first. Convolutions that multiply in bf16 are compared with a
+/// scalar definition.
 TEST_P(Ops, InBf16HaveTheDefinedBits) {
   const bool own_order = multiplies_bf16(GetParam());
   for (const int samples : {1, 17}) {
@@ -142,8 +142,8 @@ TEST_P(Ops, InBf16HaveTheDefinedBits) {
   }
 }
 
-/// AMX replaces denormal numbers by zero whatever the thread's setting, other instructions on executors'
-/// threads. Some results of these values are above 2^-126, some below.
+/// AMX always flushes denormals to zero; other instructions do so only on threads that enable it, as
+/// executors do. Results of these values lie on both sides of 2^-126.
 TEST_P(Ops, InBf16TheSameResultsAreTooSmall) {
   if (!multiplies_bf16(GetParam())) return;
   OpInputs values = random_inputs(GetParam(), 17, 5);
@@ -173,7 +173,7 @@ TEST_P(Ops, InBf16TheSameResultsAreTooSmall) {
 TEST_P(Ops, NanReachesTheOutput) {
   for (const cpu::Level level : cpu::available_levels()) {
     OpInputs values = random_inputs(GetParam(), 3);
-    const Shape& shape = GetParam().inputs[0];  // a whole channel, since some strides skip pixels
+    const Shape& shape = GetParam().inputs[0];  // a whole channel, because some strides skip pixels
     std::fill_n(values.inputs[0].values.begin(), shape.height * shape.width,
                 std::numeric_limits<double>::quiet_NaN());
     const OpResults results = run_op(GetParam(), values, level);
@@ -199,7 +199,7 @@ TEST(OpCases, HaveTheShapesThatPyTorchGives) {
   EXPECT_EQ(shape_of(AdaptiveAvgPool2d{.size = 4}, {2, 3, 2}), (Shape{2, 4, 4}));
 }
 
-/// Means of an image of one value, which a running sum of floats misses by 0.1 %.
+/// Means of a constant image. A running sum in floats would be off by 0.1 %.
 TEST(LargePlanes, LoseNoDigits) {
   constexpr double value = 201.0 / 255;
   const std::vector<std::pair<Operation, Shape>> large = {{AdaptiveAvgPool2d{}, {1, 512, 500}},

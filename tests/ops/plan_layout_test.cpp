@@ -9,8 +9,7 @@ namespace {
 
 constexpr Shape image{3, 6, 6};
 
-/// Graph of input, conv, conv that reads the first, their sum, flatten, linear. Parameters: 3 x (weight,
-/// bias).
+/// Graph: input, conv, conv of the first conv, their sum, flatten, linear. Parameters: 3 x (weight, bias).
 Graph branched() {
   Network network(image);
   const Value x = conv2d(network.input(), {.channels = 4, .kernel = 3, .padding = 1});
@@ -19,14 +18,14 @@ Graph branched() {
   return build_graph(network);
 }
 
-/// Both backends follow it, so comparing them would not show a contribution that overwrites another.
+/// Both backends use this flow, so comparing them would not reveal a contribution that overwrites another.
 TEST(GradientFlow, WritesTheFirstContributionInBackwardsOrderInPlace) {
   const GradientFlow flow = trace_gradients(branched(), {.samples = 1});
   const auto& sum = flow.contributions[3];
   EXPECT_TRUE(sum[0].wanted && sum[0].first);
   EXPECT_TRUE(sum[1].wanted && sum[1].first);
   EXPECT_TRUE(flow.contributions[2][0].wanted && !flow.contributions[2][0].first);
-  EXPECT_FALSE(flow.contributions[1][0].wanted);  // of the images
+  EXPECT_FALSE(flow.contributions[1][0].wanted);  // images need no gradient
 }
 
 TEST(GradientFlow, LeavesLayersThatNothingReadsToBeCleared) {
@@ -95,8 +94,8 @@ TEST(WorkspaceLayout, AlignsBlocksAndHasNoneOfNothing) {
   EXPECT_EQ(layout.bytes % 256, 0U);
 }
 
-/// Residual blocks, with a convolution between two of them. Backward of a batch norm reads its first input
-/// and its result.
+/// Residual blocks, with a convolution between two of them. The backward pass of a batch norm reads its first
+/// input and its output.
 TEST(WorkspaceLayout, RecomputedResultsOccupyNoMemoryBetweenForwardAndBackward) {
   constexpr int blocks = 6;
   const Conv2d conv{.channels = 4, .kernel = 3, .padding = 1};
@@ -126,7 +125,7 @@ TEST(WorkspaceLayout, RecomputedResultsOccupyNoMemoryBetweenForwardAndBackward) 
   for (int id = 1; id < static_cast<int>(graph.nodes.size()); ++id) {
     const WorkspaceLayout::Node& places = recomputed.nodes[static_cast<std::size_t>(id)];
     EXPECT_TRUE(is_norm(id) || places.value == places.value_in_backward) << id;
-    // A norm is computed again before backward of the convolution after it.
+    // A norm is recomputed before the backward of the convolution after it.
     EXPECT_EQ(recomputed.recomputed_before[static_cast<std::size_t>(id)],
               is_norm(id - 1) ? std::vector{id - 1} : std::vector<int>{})
         << id;
@@ -134,7 +133,8 @@ TEST(WorkspaceLayout, RecomputedResultsOccupyNoMemoryBetweenForwardAndBackward) 
   }
 }
 
-/// Each concatenation reads the one before: all of them would be computed again at once, beside gradients.
+/// Each concatenation reads the previous one, so all would be recomputed at once, while gradients also occupy
+/// memory.
 TEST(WorkspaceLayout, RecomputesNothingWhereThatTakesMoreMemory) {
   Network network(image);
   Value x = network.input();

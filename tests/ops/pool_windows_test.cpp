@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-/// Expects that the holders of every position are the windows that contain it.
+/// Expects that the holders of each position are exactly the windows that contain it.
 void expect_inverse(const PoolAxis& axis) {
   for (int position = 0; position < axis.size; ++position) {
     const PoolRange holders = axis.holders(position);
@@ -50,10 +50,10 @@ TEST(PoolAxis, AdaptiveWindowsOfLargeImages) {
 
 TEST(PoolAxis, CountsPaddingOnTheRightUpToItsSize) {
   const PoolAxis axis{.size = 8, .outputs = 5, .kernel = 3, .stride = 2, .padding = 1, .count_padding = true};
-  EXPECT_EQ(axis.window(0).count, 3);  // from -1
+  EXPECT_EQ(axis.window(0).count, 3);  // clipped at the start: it begins at -1
   EXPECT_EQ(axis.window(4).begin, 7);
   EXPECT_EQ(axis.window(4).end, 8);
-  EXPECT_EQ(axis.window(4).count, 2);  // position 7 and the padding, but nothing beyond
+  EXPECT_EQ(axis.window(4).count, 2);  // covers position 7 and the padding, nothing beyond
 }
 
 }  // namespace

@@ -14,19 +14,18 @@ bool is_pool(const Operation& operation) {
 
 namespace {
 
-/// A linear layer is a convolution of images of one pixel. Null: another operation.
+/// The operation as a convolution (a linear layer is one on images of one pixel), or null if it is not one.
 const Conv2d* convolution_of(const Operation& operation) {
   static const Conv2d of_one_pixel{.kernel = 1};
   return std::holds_alternative<Linear>(operation) ? &of_one_pixel : std::get_if<Conv2d>(&operation);
 }
 
-/// Calls visit(output element, input element, weight) with the index of each, for every product of a
-/// convolution except those with padding. Indices, because accesses by coordinates took most of the time of
-/// all tests.
+/// Calls visit(output index, input index, weight index) for every product of a convolution except those with
+/// padding. Indices, because access by coordinates took most of the time of all tests.
 template <class Visit>
 void for_each_product(const Conv2d& options, const Tensor& input, const Tensor& output, const Visit& visit) {
   const int kernel = options.kernel;
-  const int inputs = input.shape.channels / options.groups;  // that an output channel sees
+  const int inputs = input.shape.channels / options.groups;  // input channels per output channel
   const int outputs = output.shape.channels / options.groups;
   std::size_t to = 0;
   for_each_index(output, [&](int n, int o, int h, int w) {
@@ -75,7 +74,7 @@ double slope(Activation::Kind kind, double x) {
   return 1;
 }
 
-/// Pixels of a window that are inside the image, and the divisor of an average.
+/// Pixels of a window that lie inside the image, and the divisor for averages.
 struct PoolWindow {
   std::pair<int, int> rows, columns;  ///< [first, second)
   double count = 1;
@@ -119,7 +118,7 @@ void for_each_pixel(const PoolWindow& window, const Visit& visit) {
   }
 }
 
-/// Calls visit(input, channel of the output, sample, channel of the input, row, column).
+/// Calls visit(input, output channel, sample, input channel, row, column) for every element.
 template <class Visit>
 void for_each_concatenated(const Tensors& inputs, const Visit& visit) {
   int first = 0;
@@ -129,10 +128,10 @@ void for_each_concatenated(const Tensors& inputs, const Visit& visit) {
   }
 }
 
-/// A normalization: values of a group are normalised by the group's mean and variance.
+/// A normalization: each value is normalised by the mean and variance of its group.
 struct Normalization {
   double eps;
-  int groups = 0;  ///< of a sample; 0: the groups are the channels of all samples
+  int groups = 0;  ///< groups per sample; 0: each channel, across all samples, is a group
 
   std::size_t group_of(const Tensor& x, int n, int c) const {
     return static_cast<std::size_t>(groups == 0 ? c : n * groups + c * groups / x.shape.channels);
@@ -145,11 +144,11 @@ std::optional<Normalization> normalization_of(const Operation& operation) {
   return std::nullopt;
 }
 
-/// A group of values.
+/// Mean and variance of a group of values.
 struct Moments {
   double count = 0;
   double mean = 0;
-  double variance = 0;  ///< divided by the number of values
+  double variance = 0;  ///< biased: sum of squares / number of values
 };
 
 /// A value of a normalization's input.
@@ -184,7 +183,8 @@ void for_each_normalized(const Normalization& norm, const Tensor& x, const std::
   });
 }
 
-/// Gradients of a normalization. Those of running statistics are samples * the batch's value.
+/// Gradients of a normalization. The "gradients" of running statistics are the batch's statistics times the
+/// number of samples.
 void norm_backward(const Normalization& norm, const Tensor& x, const Parameters& parameters,
                    const Tensor& grad, Tensor& dx, Parameters& grad_parameters) {
   struct Means {
@@ -256,7 +256,8 @@ void apply(const Operation& operation, const Tensors& inputs, const Parameters& 
   }
 }
 
-/// Computes gradients of inputs and parameters from the gradient of the output. All must be zeros before.
+/// Computes gradients of inputs and parameters from the gradient of the output. The computed gradients must
+/// be zero on entry.
 void apply_backward(const Operation& operation, const Tensors& inputs, const Parameters& parameters,
                     const Tensor& grad, Tensors& grad_inputs, Parameters& grad_parameters) {
   const Tensor& x = inputs[0];

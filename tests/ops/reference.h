@@ -39,7 +39,7 @@ struct Reference {
   /// Runs forward.
   Reference(const GraphNode& node, const Tensors& inputs, const Parameters& parameters);
 
-  /// Gradients of inputs and parameters from that of the output.
+  /// Computes gradients of inputs and parameters from the gradient of the output.
   void backward(const Parameters& parameters, const Tensor& grad_output, Tensors& grad_inputs,
                 Parameters& grad_parameters) const;
 };

@@ -20,8 +20,8 @@ double objective(const OpCase& op_case, const OpInputs& values) {
   return sum;
 }
 
-/// Compares some elements of `gradient` with central differences of the objective: fewer of large operations,
-/// which take the time of the others a thousand times.
+/// Compares some elements of `gradient` with central differences of the objective. Large operations take a
+/// thousand times longer, so fewer of their elements are compared.
 void check(const OpCase& op_case, OpInputs& values, std::vector<double>& variable,
            const std::vector<double>& gradient) {
   const double step = 1e-8;  // too small to change the sign at any ReLU

@@ -14,12 +14,12 @@ namespace lockstep::test {
 /// Logits and targets of a loss.
 struct LossCase {
   Tensor logits;
-  std::vector<std::int32_t> labels{};  ///< for classification
+  std::vector<std::int32_t> labels{};  ///< labels for classification
   float smoothing = 0;
   std::vector<std::int32_t> others{};  ///< second labels of mixed samples
   std::vector<float> shares{};         ///< empty: samples are not mixed
   Task task = Task::classification;
-  std::vector<float> targets{};  ///< for other tasks, [sample][output]
+  std::vector<float> targets{};  ///< targets of other tasks, [sample][output]
 };
 
 /// Random logits in [-scale / 2, scale / 2), exact in float, and labels.
@@ -36,7 +36,7 @@ inline LossCase random_case(int samples, int classes, double scale) {
   return result;
 }
 
-/// Gives each sample a second label and a share of the first.
+/// Gives each sample a second label and the share of its first label.
 inline void mix(LossCase& given) {
   given.others.assign(given.labels.rbegin(), given.labels.rend());
   for (std::size_t n = 0; n < given.labels.size(); ++n) {
@@ -58,7 +58,7 @@ inline LossCase random_target_case(Task task, int samples, int outputs, double s
   return result;
 }
 
-/// Results of a loss: those expected by definition, or those of a GPU.
+/// Results of a loss, computed from its definition or by a GPU.
 struct LossValues {
   LeafResult result = {};
   std::vector<std::int32_t> predictions = {};
@@ -81,7 +81,7 @@ inline LossResults run_loss(LossCase given, cpu::Level level, bool gradient = tr
   LossResults results{{}, std::vector<std::int32_t>(lanes), Lanes(gradient ? logits.size() : 0)};
   const bool mixed = !given.shares.empty();
   cpu::LossMemory memory;
-  // Other tasks have no labels, and shares of the samples only: their losses must touch nothing else.
+  // Other tasks have no labels, and `shares` has no padding: their losses must not access anything else.
   if (given.task == Task::classification) {
     given.labels.resize(lanes, -1);
     memory.labels = given.labels.data();

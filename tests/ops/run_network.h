@@ -37,7 +37,7 @@ struct NetworkInputs {
   }
 
   Tensor images;
-  bool mixes;  ///< whether labels are mixed; images count as mixed already
+  bool mixes;  ///< whether labels are mixed; images are taken as already mixed
   std::vector<std::int32_t> labels, partner_labels;
   std::vector<float> shares;
   std::vector<std::uint64_t> ids;
@@ -47,7 +47,7 @@ struct NetworkInputs {
 struct NetworkResults {
   LeafResult leaf;
   std::vector<std::int32_t> predictions;
-  std::vector<float> gradients;  ///< an arena; empty: not a training plan
+  std::vector<float> gradients;  ///< laid out as in an arena; empty unless the plan is for training
 };
 
 /// Initial parameters of the network, with random values added to biases and running statistics.
@@ -66,7 +66,7 @@ inline std::vector<float> first_parameters(const Network& network) {
   return arena;
 }
 
-/// Gradients to be overwritten: NaN, and zeros between parameters.
+/// Gradients that the run must overwrite: NaN, with zeros between parameters.
 inline std::vector<float> spoiled_gradients(const Network& network) {
   const ArenaLayout layout = layout_arena(network.parameters());
   std::vector<float> values(layout.elements, 0.0F);
@@ -82,7 +82,8 @@ class CompiledNetwork {
  public:
   virtual ~CompiledNetwork() = default;
   virtual NetworkResults run(const NetworkInputs& inputs, const std::vector<float>& parameters) = 0;
-  /// Repeats the last run of a plan with nodes apart, node by node from first to last, each backward twice.
+  /// Repeats the last run of a plan with `nodes_apart`, one node at a time: forward from last to first,
+  /// backward twice each from first to last.
   virtual std::vector<float> gradients_of_nodes() = 0;
   virtual std::size_t workspace_bytes() const = 0;
   virtual bool stayed_inside() const = 0;
@@ -162,7 +163,7 @@ class NetworkOnCpu final : public CompiledNetwork {
   std::size_t nodes_;
   cpu::CpuPlan plan_;
   Lanes workspace_, parameters_, gradients_;
-  std::optional<HostMicroBatch> host_;  ///< loaded last
+  std::optional<HostMicroBatch> host_;  ///< last loaded
 };
 
 inline NetworkResults run_on_cpu(const Network& network, const PlanOptions& options,

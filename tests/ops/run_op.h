@@ -31,9 +31,9 @@ struct OpResults {
 
 /// Settings of run_op().
 struct OpRun {
-  int planned = 0;  ///< number of samples to plan for; 0: as in its values
+  int planned = 0;  ///< number of samples to plan for; 0: the number in the inputs
   int position = 0;
-  cpu::AnyMemory memory = {};  ///< has further members that the operation needs
+  cpu::AnyMemory memory = {};  ///< further members that the operation needs
   DataType dtype = DataType::fp32;
   bool stream = false;  ///< whether any result is written by streaming stores
   int unwanted = -1;    ///< input whose gradient is not computed
@@ -85,7 +85,7 @@ inline OpResults run_op(const OpCase& op_case, const OpInputs& values, cpu::Leve
     }
   }
   op.forward(memory);
-  Lanes output(op.backward_reads_output ? 0 : results.output.size());  // NaN, since backward must not read it
+  Lanes output(op.backward_reads_output ? 0 : results.output.size());  // stays NaN: backward must not read it
   if (!op.backward_reads_output) {
     memory.output = output.data();
   }

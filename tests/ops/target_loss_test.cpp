@@ -5,13 +5,13 @@
 
 #include "ops/run_loss.h"
 
-/// Losses whose targets are numbers: of regression and of several labels.
+/// Losses whose targets are numbers: regression and multi-label classification.
 namespace lockstep::test {
 namespace {
 
 constexpr std::array tasks = {Task::regression, Task::multilabel};
 
-/// Target of an output, mixed with that of the partner.
+/// Target of an output, mixed with the partner's target.
 double target_of(const LossCase& given, int sample, int output) {
   const auto own = [&](int n) {
     return given.targets[static_cast<std::size_t>(n * given.logits.shape.channels + output)];

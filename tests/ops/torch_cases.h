@@ -11,7 +11,8 @@
 /// Operations as PyTorch computes them (bench/peers/make_op_references.py).
 namespace lockstep::test {
 
-/// From the folder of the source tree, or, on a machine without it, from that of TEST_DATA.
+/// Reads the file from the folder TEST_DATA if set (for machines without the source tree), else from the
+/// source tree.
 inline const ModelFile& torch_references() {
   const char* const folder = std::getenv("TEST_DATA");
   static const ModelFile file = ModelFile::read(std::string(folder != nullptr ? folder : LOCKSTEP_TEST_DATA) +
@@ -60,7 +61,7 @@ inline OpInputs torch_inputs(const OpCase& op_case) {
   return values;
 }
 
-/// Results, with what batch norm observed.
+/// Results, including the statistics that batch norm observed.
 inline OpValues torch_values(const OpCase& op_case) {
   OpValues values{.output = Tensor(torch_samples, op_case.node.shape)};
   values.output.values = stored_by_torch(op_case.name + ".output");

@@ -61,7 +61,7 @@ TEST(Optimizers, RefuseImpossibleOptionsAndUnknownNames) {
   EXPECT_THROW(Optimizer({.name = "sgd", .nesterov = true}), Error);
   EXPECT_THROW(Optimizer({.name = "adamw", .momentum = 0.9}), Error);
   EXPECT_THROW(Optimizer({.name = "adamw", .beta2 = 1.0}), Error);
-  EXPECT_THROW(Optimizer({.name = "adamw", .beta2 = 0.99999999}), Error);  // 1 as a float
+  EXPECT_THROW(Optimizer({.name = "adamw", .beta2 = 0.99999999}), Error);  // rounds to 1 in float
   EXPECT_THROW(Optimizer({.name = "adamw", .eps = -1.0}), Error);
   EXPECT_THROW(Optimizer({.name = "sgd", .beta1 = 0.5}), Error);
   EXPECT_THROW(Optimizer({.name = "lamb", .momentum = 0.5}), Error);

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-/// Options of the schedule `name`, with values for all that it uses.
+/// Options of the schedule `name`, with a value for each option it uses.
 ScheduleOptions options_of(const std::string& name, double min_lr) {
   ScheduleOptions options{.name = name};
   if (name != "constant") options.min_lr = min_lr;
@@ -21,7 +21,7 @@ ScheduleOptions options_of(const std::string& name, double min_lr) {
   return options;
 }
 
-/// Rates of PyTorch, from references.json (bench/peers/make_optimizer_references.py).
+/// PyTorch's rates are in references.json (bench/peers/make_optimizer_references.py).
 TEST(Schedule, HasPyTorchsRates) {
   const auto references = nlohmann::json::parse(std::ifstream(LOCKSTEP_TEST_DATA "/optim/references.json"));
   for (const ScheduleOptions& options :
@@ -55,7 +55,7 @@ TEST(Schedule, EveryRuleBeginsAfterALinearWarmUp) {
 TEST(Schedule, RatesStayBetweenTheBounds) {
   for (const std::string& name : schedule_names()) {
     const LearningRate rate(options_of(name, 0.1), 0.5, 13, 7);
-    for (std::uint64_t step = 1; step <= 200; ++step) {  // beyond the last, too
+    for (std::uint64_t step = 1; step <= 200; ++step) {  // also beyond the last step
       EXPECT_GE(rate.at(step), 0.1F) << name << ", step " << step;
       EXPECT_LE(rate.at(step), 0.5F) << name << ", step " << step;
     }
@@ -79,7 +79,7 @@ TEST(Schedule, WarmUpOfAWholeNumberOfStepsIsThatNumber) {
   EXPECT_EQ(rate.at(28), static_cast<float>(28.0 / 29.0));
 }
 
-/// Only without a warm-up, the rise of onecycle takes 30 % of the steps.
+/// onecycle rises during 30 % of the steps, but only without a warm-up.
 TEST(Schedule, AWarmUpOfLessThanAStepHasNoStep) {
   const LearningRate rate({.name = "onecycle", .warmup_epochs = 0.3}, 1.0, 3, 10);
   EXPECT_EQ(rate.at(1), 1.0F);

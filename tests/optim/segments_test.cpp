@@ -65,7 +65,7 @@ TEST(Freeze, TakesNamesLayersAndPatterns) {
 TEST(Freeze, RefusesWhatMatchesNothing) {
   expect_error(Category::usage, {"'conv2'", "did you mean 'conv1'?"}, [] { frozen({"fc1", "conv2"}); });
   expect_error(Category::usage, {"'fc1.weigth'", "'fc1.weight'"}, [] { frozen({"fc1.weigth"}); });
-  expect_error(Category::usage, {"'fc'"}, [] { frozen({"fc"}); });  // a layer's whole name or a pattern
+  expect_error(Category::usage, {"'fc'"}, [] { frozen({"fc"}); });  // needs a layer's full name or a pattern
   expect_error(Category::usage, {"every parameter is frozen"}, [] { segments({.freeze = {"*"}}); });
 }
 

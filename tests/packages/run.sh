@@ -34,12 +34,12 @@ trap 'rm -rf --one-file-system "$work"' EXIT
 train=(train --dataset synthetic --synthetic-shape 1x12x12 --samples 512 --model mlp:16 --batch-size 64 --epochs 2
   --device cpu --threads 1 --run-dir none)
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# Nothing of this machine's environment, but an mpirun.
+# An environment without variables of this machine, but with an mpirun.
 clean=(env -i HOME="$work" PATH=/usr/bin:/bin OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
 expected=$(digest "$(run_built "${train[@]}" 2>/dev/null)")
 version=$(run_built --version | sed -n 's/^lockstep //p')
 
-# trains COMMAND...: what comes before `lockstep` and `lockstep-run`, as words that find them.
+# trains COMMAND...: trains with `lockstep` and `lockstep-run`, which are appended to COMMAND.
 trains() {
   local launcher found
   for launcher in "lockstep" "lockstep-run -np 2"; do
@@ -50,7 +50,7 @@ trains() {
   done
 }
 
-# fresh_system: in $work/debian, a Debian of the processor that the packages are for.
+# fresh_system: installs a Debian for the packages' processor in $work/debian.
 fresh_system() {
   [[ -e $work/fresh ]] ||
     "$root/launcher/bare.sh" ${architecture:+--architecture "$architecture"} --system "$work/fresh" >"$work/log" 2>&1 ||
@@ -64,7 +64,7 @@ inside=(unshare --mount --propagation private --pid --fork --kill-child bash -c 
     exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive \
       OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 http_proxy="${http_proxy-}" \
       https_proxy="${https_proxy-}" "${@:2}"' bash "$work/debian")
-# install_inside PACKAGE...: by apt-get.
+# install_inside PACKAGE...: installs packages with apt-get in the fresh system.
 install_inside() {
   "${inside[@]}" sh -c 'apt-get -q update && apt-get -q -y install --no-install-recommends "$@"' sh "$@" \
     >"$work/log" 2>&1 </dev/null || wrong "$(tail "$work/log")"

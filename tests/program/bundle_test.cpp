@@ -1,4 +1,4 @@
-// The bundle: built, unpacked elsewhere, started with an empty environment.
+// Builds the bundle, unpacks it elsewhere and starts it with an empty environment.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -25,7 +25,7 @@ class Bundle : public testing::Test {
  protected:
   void SetUp() override {
     if (!LOCKSTEP_OPEN_MPI_4) GTEST_SKIP() << "the bundle is made of Open MPI 4";
-    // One test at a time, as all write the same files.
+    // The lock runs one test at a time, because all of them write the same files.
     const Outcome made =
         run({"flock", LOCKSTEP_BUILD "/.bundle.lock", "sh", "-ec",
              "'" LOCKSTEP_CMAKE "' --build '" LOCKSTEP_BUILD "' --target bundle; tar xzf '" LOCKSTEP_BUILD
@@ -52,7 +52,7 @@ TEST_F(Bundle, StartsFromAnyFolderWithNothingElse) {
   const Outcome launched = start("lockstep-run", words("-np 3") + train);
   EXPECT_EQ(launched.status, 0) << launched.err;
   EXPECT_EQ(launched.out, alone.out);
-  // By its name alone, mpirun finds the program of the bundle.
+  // mpirun finds the program of the bundle by its name alone.
   const Outcome bare = start("mpirun", words("--oversubscribe --bind-to none -np 2 lockstep") + train);
   EXPECT_EQ(bare.status, 0) << bare.err;
   EXPECT_EQ(bare.out, alone.out);
@@ -75,7 +75,7 @@ TEST_F(Bundle, LoadsItsOwnLibraries) {
 }
 
 TEST_F(Bundle, ForeignCudaLibrariesAreFoundByPath) {
-  // The script must remove the variable, or it is refused as an unknown option.
+  // The script must unset the variable, or lockstep rejects it as an unknown option.
   const Outcome outcome =
       run(words("env -i PATH=/usr/bin:/bin LOCKSTEP_CUDA_LIBRARIES=/nowhere/cuda LD_DEBUG=libs {} inspect "
                 "--model lenet --input 1x28x28",

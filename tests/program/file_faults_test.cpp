@@ -1,4 +1,4 @@
-// Runs in which one call of the file system fails, of all that a run makes.
+// Runs in which one of the file system calls fails.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class FaultyRun {
   std::string model() const { return (folder_ / "models/lenet.safetensors").string(); }
   std::string best() const { return run_directory() + "/checkpoints/best.safetensors"; }
   std::string digest() const { return digest_of(outcome.out); }
-  /// Lines of stderr, "lockstep: KIND: ...".
+  /// Lines "lockstep: KIND: ..." on stderr.
   Words lines_of_kind(const std::string& kind) const {
     Words lines = lines_of(outcome.err);
     std::erase_if(lines, [&](const auto& line) { return !line.starts_with("lockstep: " + kind + ": "); });
@@ -48,7 +48,7 @@ class FaultyRun {
 
   Outcome outcome;
   Words calls;   ///< "NAME PATH[ w]"
-  Words failed;  ///< those of them that failed
+  Words failed;  ///< subset of `calls` that failed
   bool failed_before_training = false;
 
  private:
@@ -57,20 +57,21 @@ class FaultyRun {
   bool training_ = false;
 };
 
-/// A call without random names, numbers of steps and the folder: of these, one is enough for a quick test.
+/// The call with random names and step numbers masked and the folder removed. A quick test needs only one
+/// call of each kind.
 std::string kind_of(const std::string& call) {
   const std::string plain = std::regex_replace(call, std::regex("[0-9a-f]{8}"), "#");
   return std::regex_replace(plain, std::regex(" .*lockstep-test-[^/ ]*"), " ");
 }
 
-/// File of a call on it, or on the temporary one beside it.
+/// File that the call uses. For a temporary file, the final file's name.
 std::string file_of(const std::string& call) {
   static const std::regex parts("[^ ]+ (.*?)([.][0-9a-f]{8}[.]tmp)?( w)?");
   std::smatch match;
   return std::regex_match(call, match, parts) ? match[1].str() : "no call: " + call;
 }
 
-/// Only the command that continues the run may follow the reason.
+/// Whether the error ends with the reason. Only a resume or restart command may follow it.
 bool ends_with_reason(const std::string& error, const std::string& reason) {
   return error.ends_with(reason) || holds(error, reason + "; resume with: ") ||
          holds(error, reason + "; begin again with: ");
@@ -91,8 +92,8 @@ void expect_clear_end(const FaultyRun& run, const std::string& reason) {
   EXPECT_EQ(warnings.empty(), run.failed_before_training);
 }
 
-/// What is there of a run that ended with status 0, or in which a call failed after the begin of the
-/// training: everything but the file whose call failed. Without a warning, nothing is missing.
+/// Expects all results except the file whose call failed. For runs that ended with status 0 or failed after
+/// training began. Without a warning, nothing may be missing.
 void expect_results(const FaultyRun& run, const FaultyRun& whole) {
   EXPECT_EQ(run.digest(), whole.digest());
   const auto checkpoint =
@@ -100,7 +101,7 @@ void expect_results(const FaultyRun& run, const FaultyRun& whole) {
                              [](const auto&, const std::string& bad) { ADD_FAILURE() << bad; });
   ASSERT_TRUE(checkpoint);
   EXPECT_TRUE(checkpoint->state.step == 4 || !run.lines_of_kind("warning").empty());
-  if (holds(run.failed[0], "/best.safetensors")) {  // of the last epoch: it is written again at the end
+  if (holds(run.failed[0], "/best.safetensors")) {  // the last epoch's best model is rewritten at the end
     EXPECT_EQ(run.outcome.status, 0);
   }
   const bool in_model = holds(run.failed[0], "/models");
@@ -118,7 +119,7 @@ void expect_results(const FaultyRun& run, const FaultyRun& whole) {
 void fail(std::size_t number, int error, const FaultyRun& whole) {
   const FaultyRun run(0,
                       {"FAILING_CALL=" + std::to_string(number), "FAILING_ERRNO=" + std::to_string(error)});
-  // A slow run adds to its metrics more often, so that a fast one may make fewer calls.
+  // A fast run appends to its metrics less often, so it may make fewer calls than `whole`.
   if (run.failed.empty() && number > run.calls.size()) return;
   ASSERT_EQ(run.failed.size(), 1U);
   SCOPED_TRACE("fault in " + run.failed[0] + "\n" + run.outcome.err);
@@ -145,7 +146,7 @@ TEST(LongFileFaults, NoCallThatFailsLosesMoreThanItsFile) {
   }
 }
 
-/// From one call on, nothing can be read or written any more.
+/// From a chosen call on, every file system call fails.
 TEST(FileFaults, ADiskThatDiesEndsTheRunWithOneErrorAndTheDigestOfWhatWasTrained) {
   const FaultyRun whole(0);
   for (std::size_t i = 0; i < whole.calls.size(); i += 15) {
@@ -179,7 +180,7 @@ TEST(FileFaults, AFullDiskIsFoundBeforeARunFolderIsCreated) {
   }
 }
 
-/// The error of one rank ends all.
+/// An error on one rank ends all ranks.
 TEST(FileFaults, RanksAgreeOnTheFailureOfOne) {
   const FaultyRun whole(2, {"FAILING_RANK=1"});
   EXPECT_EQ(whole.outcome.status, 0) << whole.outcome.err;

@@ -23,7 +23,8 @@ class GpuCheck : public testing::Test {
     fs::copy(LOCKSTEP_SOURCE "/launcher/gpu-check", folder_ / "bin/gpu-check");
   }
 
-  /// Makes the checked program that on the emulated GPU, except for arguments that match a case of bash.
+  /// Makes the emulated-GPU build the program under test. `exceptions`: cases of a bash `case` on its
+  /// arguments.
   void emulate(const std::string& exceptions) const {
     folder_.write_script("bin/lockstep",
                          "case \"$*\" in\n" + exceptions + "\nesac\nexec " LOCKSTEP_EMULATED " \"$@\"");
@@ -42,7 +43,7 @@ class GpuCheck : public testing::Test {
   std::string page() const { return contents(folder_ / "out/gpu-check.md"); }
   std::string packed() const { return run({"tar", "-tzf", (folder_ / "out.tar.gz").string()}).out; }
 
-  /// Element of that name; null: none.
+  /// Element of `list` with that name, or null.
   nlohmann::json named(const std::string& list, const std::string& name) const {
     for (const auto& one : record_[list]) {
       if (one["name"] == name) return one;

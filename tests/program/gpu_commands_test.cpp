@@ -1,4 +1,4 @@
-// The commands for GPUs in README, docs and recipes, on the emulated program with several GPUs.
+// Runs the GPU commands of README, docs and recipes with lockstep-emulated, on several emulated GPUs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 namespace lockstep::test {
 namespace {
 
-/// Whether the command computes on GPUs: it says so, or it starts a rank for each GPU by default.
+/// Whether the command computes on GPUs: explicitly, or because it starts one rank per GPU by default.
 bool is_for_gpus(const std::string& command) {
   const bool by_default = command.starts_with("launcher/lockstep-run train") && !holds(command, "--device");
   return by_default || holds(command, "--device cuda") || holds(command, "--kernel-times");
 }
 
-/// Commands for GPUs in a file of Markdown or a recipe, without what follows "..." or "#". Those of Slurm are
-/// returned as commands of lockstep-run with the same options.
+/// GPU commands in a Markdown file or a recipe, cut at "..." or "#". Slurm commands are returned as
+/// lockstep-run commands with the same options.
 std::vector<std::string> gpu_commands_of(const std::filesystem::path& file) {
   std::string text = contents(file);
   text = std::regex_replace(text, std::regex(R"(\\\n\s*(# *)?)"), "");  // continued lines
@@ -61,7 +61,7 @@ std::set<std::string> gpu_commands() {
   return commands;
 }
 
-/// Small data sets of every kind, and a model file to begin with, for recipes.
+/// Small data sets of every kind, and a model file to start from, for recipes.
 class RecipeFiles {
  public:
   static constexpr const char* network = LOCKSTEP_SOURCE "/tests/program/networks/residual_dropout.json";
@@ -90,15 +90,15 @@ class RecipeFiles {
   }
 
   std::string model() const { return (folder_ / "model.safetensors").string(); }
-  /// Data for a recipe, without a part for testing if its commands hold one out.
+  /// Data for a recipe. It has no test set if the recipe holds one out of the training set (--test-fraction).
   std::string data_for(const std::string& recipe) const {
     const bool one_part = holds(recipe, "--test-fraction");
     if (holds(recipe, "\ndataset = csv\n"))
       return one_part ? LOCKSTEP_SOURCE "/examples/data/iris" : LOCKSTEP_SOURCE "/examples/data/two-moons";
     return one_part ? (folder_ / "train").string() : folder_.string();
   }
-  /// Environment of a command with the recipe: data, unless the command must name it, and a small network for
-  /// a large one.
+  /// Environment for a command with the recipe: the data folder, unless the command must name it, and a small
+  /// network in place of a large one.
   std::vector<std::string> environment_of(const std::string& recipe) const {
     std::vector<std::string> environment;
     if (holds(recipe, "\ndataset = fashion-mnist\n") || holds(recipe, "\ndata-dir = ")) {
@@ -113,7 +113,7 @@ class RecipeFiles {
   TemporaryFolder folder_;
 };
 
-/// Recipe of a command; empty: none.
+/// Recipe that the command names, or empty.
 std::string recipe_of(const std::string& command) {
   std::smatch found;
   return std::regex_search(command, found, std::regex("--config (recipes/[^ ]*)")) ? found[1] : std::string();
@@ -126,7 +126,7 @@ class GpuCommands : public testing::TestWithParam<int> {
     std::filesystem::copy(LOCKSTEP_RUN, folder_.string());
     std::filesystem::create_symlink(LOCKSTEP_EMULATED, folder_ / "lockstep");
   }
-  /// The command for this machine: "-np 8" becomes the number of GPUs, but ranks that share a GPU stay.
+  /// Adapts the command to this machine: "-np 8" becomes the number of GPUs, unless ranks share a GPU.
   std::string adapted(std::string command) const {
     const std::string ranks = std::to_string(GetParam());
     if (!holds(command, "--transport")) {
@@ -140,7 +140,7 @@ class GpuCommands : public testing::TestWithParam<int> {
       command = std::regex_replace(command, std::regex("[^ ]*[.]safetensors"), recipes_.model());
     }
     command = std::regex_replace(command, std::regex("resnet18-d2l"),
-                                 RecipeFiles::network);  // 11,000,000 parameters
+                                 RecipeFiles::network);  // instead of 11,000,000 parameters
     const std::string folder = folder_.string() + "/";
     command = std::regex_replace(command, std::regex("launcher/lockstep-run"), folder + "lockstep-run");
     command = std::regex_replace(command, std::regex("(^| )lockstep "), "$1" + folder + "lockstep ");
@@ -191,7 +191,7 @@ TEST_P(GpuCommands, Start) {
     if ((one_rank || sharing) && GetParam() != 1) continue;
     if (!LOCKSTEP_OPEN_MPI_4 && holds(written, " : ")) continue;  // the mpirun of 5.0.7 crashes
     const std::string command = adapted(written);
-    if (GetParam() > 1 && holds(command, "allreduce")) continue;  // 64 MB a rank; messages.txt has it on two
+    if (GetParam() > 1 && holds(command, "allreduce")) continue;  // 64 MB per rank; messages.txt tests two
     const std::string recipe = recipe_of(written);
     const Outcome outcome = start(command, recipe);
     EXPECT_EQ(outcome.status, 0) << command << "\n" << outcome.err;

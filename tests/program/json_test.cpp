@@ -18,15 +18,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A value of the document, and where the text has it: the first group of a regular expression.
+/// A value of the document, and the regular expression whose first group matches it in the text output.
 struct Figure {
   std::string path;
   std::string text;
-  bool measured = false;  ///< differs between runs: positive in both
+  bool measured = false;  ///< differs between runs: checked to be positive in both outputs
 };
 
 struct Case {
-  std::string command;  ///< with its action: "bench step"
+  std::string command;  ///< including the action: "bench step"
   Words arguments;
   std::vector<Figure> figures;
   int ranks = 0;  ///< 0: without mpirun
@@ -186,7 +186,7 @@ class JsonResults : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-/// The text of a value, as the commands' texts have it.
+/// Formats a value as commands print it without --json.
 std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   return value.is_number_float() ? std::to_string(value.get<double>()) : value.dump();
@@ -207,7 +207,7 @@ void expect_same(const Json& document, const std::string& text, const Figure& fi
   }
 }
 
-/// Adds the names of all members of `value`; those of objects of facts are names of other things.
+/// Adds the names of all members of `value`, except inside `facts`, whose member names are not fixed.
 void add_names(const Json& value, std::set<std::string>& names) {
   static const std::set<std::string> facts{"metadata", "progress", "options", "identity", "fingerprint"};
   for (const auto& [name, member] : value.items()) {
@@ -218,7 +218,7 @@ void add_names(const Json& value, std::set<std::string>& names) {
   }
 }
 
-/// Lines of stderr that lockstep printed, without those of mpirun and of libraries.
+/// Lines that lockstep itself printed to stderr, without lines from mpirun and libraries.
 std::string own_lines(const std::string& err) {
   std::string own;
   for (const std::string& line : lines_of(err)) {

@@ -1,5 +1,4 @@
-// lockstep-run: with stand-ins for mpirun and lockstep where its own decisions are tested, otherwise with the
-// real ones.
+// lockstep-run. Stand-ins for mpirun and lockstep test its decisions; other tests use the real programs.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -19,7 +18,7 @@
 namespace lockstep::test {
 namespace {
 
-/// A copy of lockstep-run with an mpirun and a lockstep of the shell beside it.
+/// A copy of lockstep-run with shell scripts named mpirun and lockstep beside it.
 class StandIns : public testing::Test {
  protected:
   void SetUp() override {
@@ -27,19 +26,21 @@ class StandIns : public testing::Test {
     folder_.write_script("mpirun", "echo \"$@\"");
     folder_.write_script("lockstep", "exit 1");
   }
-  /// mpirun then runs `before` and, for the program "$word" with its arguments "$@", `script`.
+  /// Writes an mpirun script that runs `before`, then `script` with the program in "$word" and its arguments
+  /// in "$@".
   void write_mpirun(const std::string& script, const std::string& before = "") const {
     folder_.write_script(
         "mpirun", before + "for word; do shift; case $word in */lockstep) " + script + ";; esac; done");
   }
-  /// mpirun, whose parent's parent is lockstep-run, then sends it these signals, such as "HUP TERM", and runs
-  /// until it is killed or one of its own traps ends it.
+  /// Writes an mpirun script that sends `signals`, such as "HUP TERM", to its grandparent, lockstep-run, and
+  /// runs until it is killed or one of its `traps` ends it.
   void write_mpirun_that_sends(const std::string& signals, const std::string& traps) const {
     folder_.write_script("mpirun",
                          traps + "; launcher=$(sed -n 's/^PPid:\t//p' /proc/$PPID/status); for signal in " +
                              signals + "; do kill -$signal $launcher; done; while :; do sleep 0.01; done");
   }
-  /// mpirun then becomes lockstep; `lockstep` counts its starts in $n, and reports the run directory $run.
+  /// Writes an mpirun script that execs lockstep, and a lockstep script that counts its starts in $n, reports
+  /// the run directory $run, and then runs the commands in `lockstep`.
   void pretend(const std::string& lockstep) const {
     write_mpirun("exec \"$word\" \"$@\"");
     folder_.write_script("lockstep", "here='" + folder_.string() + R"('
@@ -61,7 +62,7 @@ fail() {
     return run(Words{launcher_} + arguments, environment);
   }
   std::string starts() const { return contents(folder_ / "starts"); }
-  /// With a stand-in for ssh, which runs `before` and then its command on this host.
+  /// Like `launch`, with a stand-in for ssh that runs `before` and then its command on this host.
   Outcome launch_elsewhere(const Words& arguments, const std::string& before = "",
                            const Words& environment = {}) const {
     folder_.write_script("orted", "");
@@ -69,7 +70,7 @@ fail() {
     return launch(words("--interface lo") + arguments,
                   environment + Words{"OMPI_MCA_plm_rsh_agent=" + (folder_ / "agent").string()});
   }
-  /// A start of `command` that continues the run.
+  /// Line that starts() has for `command` when it resumes the run.
   std::string resumed(const std::string& command) const {
     const std::string run = (folder_ / "run").string();
     return command + " --run-dir " + run + " --resume " + run + "\n";
@@ -79,7 +80,7 @@ fail() {
   const std::string launcher_ = (folder_ / "lockstep-run").string();
 };
 
-/// The list of lockstep-run is its own: it does not link lockstep.
+/// lockstep-run does not link lockstep, so it has its own list of subcommands.
 TEST_F(StandIns, KnowAllSubcommandsAndWhichOfThemNeedOneRank) {
   for (const Command& command : commands()) {
     const std::string name = command.name;
@@ -97,14 +98,14 @@ TEST_F(StandIns, OptionsInTheEnvironmentReachOtherHosts) {
     expect_holds(out, std::string("-x LOCKSTEP_") + variable + " ");
 }
 
-/// mpirun does not know --hosts. Hosts that a scheduler has given are not asked.
+/// mpirun has no option --hosts; it gets --host. Hosts assigned by a scheduler are not probed.
 TEST_F(StandIns, ListsOfHostsAreMpirunsInAJobOfAScheduler) {
   const Outcome outcome = launch(words("--hosts a:2,b train"), {"SLURM_JOB_ID=77"});
   expect_holds(outcome.out, " --host a:2,b:* ");
   EXPECT_FALSE(holds(outcome.out, "--hosts")) << outcome.out;
 }
 
-/// mpirun is silenced: it does not say that there are not enough slots, or a file of hosts cannot be read.
+/// A silenced mpirun reports neither a lack of slots nor an unreadable file of hosts.
 TEST_F(StandIns, TheStatusIsThatOfLockstepOrOfMpirun) {
   const auto without_reason = [](int status) {
     return "lockstep-run: mpirun ended with status " + std::to_string(status) +
@@ -139,14 +140,14 @@ TEST_F(StandIns, TheStatusIsThatOfLockstepOrOfMpirun) {
   EXPECT_EQ(without.err, "lockstep-run: error: mpirun not found; install openmpi-bin\n");
 }
 
-/// Ranks cannot print that they were killed, nor mpirun, which is silenced.
+/// Killed ranks cannot print the signal, and mpirun is silenced.
 TEST_F(StandIns, ASignalThatEndedTheRanksOrMpirunIsNamed) {
   const std::string start = launcher_ + " -np 2 train --run-dir " + (folder_ / "run").string() + " --resume ";
   pretend("checkpoint 7; exit 137");
   EXPECT_EQ(launch({"-np", "2", "train"}).err,
             "lockstep-run: the ranks were killed by signal 9 (often: no memory left); resume with: " + start +
                 (folder_ / "run").string() + "\n");
-  pretend("kill -9 $$");  // this is mpirun itself
+  pretend("kill -9 $$");  // kills mpirun, which has become this process
   EXPECT_EQ(launch({"-np", "2", "train"}).err,
             "lockstep-run: mpirun was killed by SIGKILL; begin again with: " + start + "auto\n");
   expect_holds(launch(words("-np 2 --max-restarts 1 train")).err,
@@ -157,7 +158,7 @@ TEST_F(StandIns, ASignalThatEndedTheRanksOrMpirunIsNamed) {
             "lockstep-run: a rank was killed by signal 9 (often: no memory left)\n");
 }
 
-/// The statuses of Open MPI 4 look like signals.
+/// For this error, Open MPI 4 exits with statuses that look like signals.
 TEST_F(StandIns, AProgramThatMpirunCannotStartIsNamed) {
   const std::filesystem::path program = folder_.write("lockstep", "\x01\x02\x03");
   for (const int status : {131, 132}) {
@@ -175,11 +176,11 @@ TEST_F(StandIns, AProgramThatMpirunCannotStartIsNamed) {
   const Outcome restarted = launch(words("-np 2 --max-restarts 1 train"));
   EXPECT_EQ(restarted.status, 4);
   expect_holds(restarted.err, "lockstep-run: failed: mpirun could not start ");
-  expect_holds(restarted.err, "; starting again (restart 1 of 1)\n");  // nothing has begun
+  expect_holds(restarted.err, "; starting again (restart 1 of 1)\n");  // the run had not begun
   EXPECT_FALSE(holds(restarted.err, "signal")) << restarted.err;
 }
 
-/// mpirun of Open MPI 4 crashes without one. Registered only where there are user namespaces.
+/// mpirun of Open MPI 4 crashes without $HOME. The test is registered only if user namespaces are available.
 TEST_F(StandIns, MpirunHasAHomeWhereTheUserHasNone) {
   const Words nobody = words("unshare --user --map-user=42424 env -u HOME");
   folder_.write_script("mpirun", R"(tr '\0' '\n' </proc/$$/environ | grep '^HOME=')");
@@ -205,7 +206,7 @@ TEST_F(StandIns, OpenFilesAreAllowedOrMissedBeforeMpirunStarts) {
 TEST_F(StandIns, TheFolderForTemporaryFilesIsCheckedUnlessSessionsHaveAnother) {
   const Words start{"-np", "2", "train"};
   const std::string other = folder_.string();
-  const Outcome refused = launch(start, {"TMPDIR=/nowhere"});  // mpirun would print 15 lines
+  const Outcome refused = launch(start, {"TMPDIR=/nowhere"});  // mpirun itself would print 15 lines
   EXPECT_EQ(refused.status, 4);
   expect_holds(refused.err,
                "mpirun needs a folder for its session, but /nowhere cannot be written to: No such file");
@@ -220,8 +221,8 @@ TEST_F(StandIns, TheFolderForTemporaryFilesIsCheckedUnlessSessionsHaveAnother) {
   EXPECT_EQ(launch(start, {"TMPDIR=/nowhere", "HOME=" + folder_.string()}).status, 0);
 }
 
-/// Open MPI's mpirun may hang when its only rank is killed in start-up. After ranks that have ended by
-/// themselves, it may wait for the reader of their output.
+/// Open MPI's mpirun may hang when its only rank is killed during start-up; lockstep-run then kills it. After
+/// ranks have exited normally, mpirun may still be waiting for the reader of their output.
 TEST_F(StandIns, AnMpirunWhoseRanksAreGoneIsKilledUnlessTheyEndedByThemselves) {
   for (const bool reported : {false, true}) {
     pretend(reported ? "sleep 0.1; report '{\"status\":0}'" : "sleep 0.1; kill -9 $$");
@@ -231,12 +232,12 @@ TEST_F(StandIns, AnMpirunWhoseRanksAreGoneIsKilledUnlessTheyEndedByThemselves) {
     EXPECT_EQ(holds(outcome.err, "mpirun did not notice that the ranks were killed; killed it"), !reported)
         << outcome.err;
   }
-  write_mpirun("sleep 0.1; exec sleep 7");  // its ranks are on other hosts, and not its children
+  write_mpirun("sleep 0.1; exec sleep 7");  // ranks on other hosts are not children of mpirun
   const Outcome elsewhere = launch({"-np", "1", "train"}, {"SLURM_JOB_ID=77"});
   EXPECT_EQ(elsewhere.status, 0) << elsewhere.err;
 }
 
-/// It still boots when it is asked first.
+/// The host is still booting when it is probed for the first time.
 TEST_F(StandIns, AHostThatAnswersLateGetsItsRanksAndItsNetwork) {
   const std::string asked = (folder_ / "asked").string();
   folder_.write_script("lockstep", LOCKSTEP_PROGRAM R"( "$@" | sed 's/"gpus":[0-9]*/"gpus":8/')");
@@ -248,7 +249,7 @@ TEST_F(StandIns, AHostThatAnswersLateGetsItsRanksAndItsNetwork) {
   expect_holds(outcome.out, " --host elsewhere:8 -np 8 ");
 }
 
-/// mpirun itself would wait without a line and without an end, as for an ssh that hangs.
+/// mpirun itself would wait forever and print nothing, for example if ssh hangs.
 TEST_F(StandIns, AnMpirunThatWaitsForOtherHostsIsNamedUnlessARankHasStarted) {
   folder_.write_script("lockstep", "exec " LOCKSTEP_PROGRAM R"( "$@")");
   folder_.write_script("mpirun", R"(echo "lockstep-${LOCKSTEP_LAUNCHER#3:} $REPORT" >&2; exec sleep 10)");
@@ -276,7 +277,7 @@ TEST_F(StandIns, ARestartContinuesFromTheNewestCheckpoint) {
   expect_holds(outcome.err, "lockstep-run: 2 restarts (rank 1 on a: broken; rank 2 on a: broken); ");
 }
 
-/// Ranks print names of files, classes and hosts that data choose.
+/// Ranks print names of files, classes and hosts, so data can imitate any line.
 TEST_F(StandIns, NothingThatRanksPrintIsTakenForAReport) {
   pretend(R"sh(checkpoint $n
 echo "lockstep: warning: ds/z lockstep: run directory $here/other: is empty; skipped" >&2
@@ -326,7 +327,7 @@ TEST_F(StandIns, RestartsReceiveTheElapsedTime) {
   EXPECT_EQ(first, "none");
   EXPECT_TRUE(0 < second && second < third && third < 1000) << outcome.out;
   expect_holds(outcome.err,
-               "2 restarts (rank 1 on a: broken; rank 2 on a: broken); ");  // the stop is no failure
+               "2 restarts (rank 1 on a: broken; rank 2 on a: broken); ");  // the stop is not a failure
 }
 
 TEST_F(StandIns, GiveUpWithTheReason) {
@@ -364,7 +365,7 @@ TEST_F(StandIns, ContinueWithFewerRanksWhereOneKeepsFailing) {
   expect_holds(outcome.err, "rank 1 on a failed 2 times in a row: continuing with 3 ranks");
 }
 
-/// The stand-in for mpirun is asked to stop, and has nothing to restart.
+/// Signals to lockstep-run reach the stand-in for mpirun as SIGUSR1. A stopped run is not restarted.
 TEST_F(StandIns, SignalsStopTheRanksWithStatus75) {
   const std::string stop =
       R"(stop() { echo "lockstep-${LOCKSTEP_LAUNCHER#3:} {\"stop\":{\"cause\":\"SIGUSR1\",)"
@@ -378,14 +379,14 @@ TEST_F(StandIns, SignalsStopTheRanksWithStatus75) {
                                "lockstep: stopped by SIG" + signal + " at step 7; resume with: " + launcher_ +
                                " -np 2 --max-restarts 3 train\n");
   }
-  // Ranks would continue. The signal is held back until they can handle it.
+  // SIGUSR2 does not stop ranks. lockstep-run holds it back until the ranks can handle it.
   folder_.write_script("mpirun", R"(kill -USR2 $(sed -n 's/^PPid:\t//p' /proc/$PPID/status)
 sleep 0.3; trap 'exit 7' USR2; echo "lockstep-${LOCKSTEP_LAUNCHER#3:} {\"step\":0}" >&2
 while :; do sleep 0.01; done)");
   EXPECT_EQ(launch({"-np", "2", "train"}).status, 7);
 }
 
-/// mpirun then ends with 0, or a status of its own.
+/// mpirun then exits with 0 or with a status of its own choosing.
 TEST_F(StandIns, AStopBeforeTheRanksHaveStartedIsNoSuccess) {
   for (const std::string status : {"0", "244"}) {
     write_mpirun_that_sends("TERM", "trap 'exit " + status + "' USR1");
@@ -397,7 +398,7 @@ TEST_F(StandIns, AStopBeforeTheRanksHaveStartedIsNoSuccess) {
   EXPECT_EQ(launch({"-np", "2", "train"}).status, 0) << "the ranks had made their last step";
 }
 
-/// Before their first step, or while hosts are asked again, only lockstep-run knows of the checkpoint.
+/// Before the ranks' first step, or while hosts are probed again, only lockstep-run knows of the checkpoint.
 TEST_F(StandIns, AStopDuringARestartAdvisesToResume) {
   const auto advice = [&](const std::string& options) {
     return "lockstep-run: resume with: " + launcher_ + " " + options + " " + resumed("train");
@@ -419,7 +420,7 @@ trap 'exit 75' USR1; kill -TERM $(sed -n 's/^PPid:\t//p' /proc/$PPID/status); wh
   expect_holds(asking.err, advice("--interface lo --hosts elsewhere:2 --max-restarts 1"));
 }
 
-/// The ranks are asked to stop by SIGUSR1 all the same.
+/// lockstep-run still uses SIGUSR1 to ask the ranks to stop.
 TEST_F(StandIns, SignalsThatAreIgnoredStayIgnored) {
   write_mpirun_that_sends("HUP TERM", "trap 'exit 75' USR1");
   const Words ignoring = words("env --ignore-signal=HUP --ignore-signal=CHLD --ignore-signal=USR1");
@@ -433,13 +434,13 @@ TEST_F(StandIns, RanksThatDoNotStopAreKilled) {
   const Outcome outcome = launch(words("-np 2 --grace 0 train"));
   EXPECT_EQ(outcome.status, 128 + 15);
   expect_holds(outcome.err, "the ranks did not stop within 0 s; ending them");
-  EXPECT_EQ(launch({"-np", "2", "eval"}).status, 128 + 15);             // has no checkpoints to write
-  folder_.write_script("lockstep", "kill -TERM $PPID; exec sleep 60");  // while hosts are asked
+  EXPECT_EQ(launch({"-np", "2", "eval"}).status, 128 + 15);             // eval writes no checkpoints
+  folder_.write_script("lockstep", "kill -TERM $PPID; exec sleep 60");  // while hosts are probed
   EXPECT_EQ(launch(words("--hosts elsewhere:2 eval")).status, 128 + 15);
   EXPECT_EQ(launch(words("--hosts elsewhere:2 train")).status, 75);
 }
 
-/// The warning about stdout has no reader either.
+/// The warning about stdout cannot be read either.
 TEST_F(StandIns, ContinueWhereNobodyReadsStderr) {
   pretend(
       "i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); echo $i; echo $i >&2 || exit 9; done; echo > "
@@ -466,7 +467,7 @@ TEST_F(StandIns, ReportAFullDisk) {
   EXPECT_EQ(limited.status, 4);
 }
 
-/// The second start fails like the first one. The steps of both are lost, and the run can begin again in its
+/// The second attempt fails like the first one. The steps of both are lost, and the run can start over in its
 /// directory.
 TEST(LockstepRun, AKillBeforeTheFirstCheckpointAdvisesACommandThatWorks) {
   const TemporaryFolder folder;
@@ -475,7 +476,7 @@ TEST(LockstepRun, AKillBeforeTheFirstCheckpointAdvisesACommandThatWorks) {
       "--dataset synthetic --synthetic-shape 1x28x28 --samples 200000 --model mlp:512 --batch-size 32 "
       "--micro-batches 2 --threads 1 --checkpoint-every 1h";
   Started killed(words(start + options) + words("--run-dir {}", folder / "run"),
-                 {"OMPI_MCA_odls_base_sigkill_timeout=1"});  // for the ranks' line
+                 {"OMPI_MCA_odls_base_sigkill_timeout=1"});  // time for the ranks to print their line
   const auto has_ended = [&] {
     siginfo_t end{};
     waitid(P_PID, static_cast<id_t>(killed.process()), &end, WEXITED | WNOHANG | WNOWAIT);
@@ -502,8 +503,9 @@ TEST(LockstepRun, AKillBeforeTheFirstCheckpointAdvisesACommandThatWorks) {
   EXPECT_EQ(again.status, 0) << again.err;
 }
 
-/// In /dev/shm itself, jobs in containers with the same host name and PIDs would have the same segments. In
-/// the temporary folder, an mpirun that ends would remove the parent of the session that another one begins.
+/// Directly in /dev/shm, segments of jobs in containers with the same host name and PIDs would collide. In
+/// the temporary folder, an exiting mpirun would remove the parent folder of a session that another mpirun is
+/// starting.
 TEST(LockstepRun, MpiKeepsItsFilesInFoldersOfTheJob) {
   if (!LOCKSTEP_OPEN_MPI_4)
     GTEST_SKIP() << "Open MPI 5 may keep no segments, and names its sessions otherwise";

@@ -1,5 +1,5 @@
-// Messages that users read. Each entry of messages.txt has a few commands, their exit statuses, and words
-// that they print.
+// Messages to users. Each entry of messages.txt has a few commands, their exit statuses, and words they
+// print.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,10 +25,9 @@ Words split(const std::string& text, const std::string& separator) {
   return parts;
 }
 
-/// A command and what it must do. Texts are as in the file, with " ... " for
-/// anything.
+/// A command and its expected outcome. Texts are as in the file: " ... " stands for any text.
 struct Command {
-  std::string row_of{};  ///< text with {} of which this is a row; empty: of none
+  std::string row_of{};  ///< text with {} that this row fills in; empty: not a row
   std::string text{};
   int status = 0;
   std::string message{};  ///< in one line on stderr
@@ -39,7 +38,7 @@ struct Command {
 struct Entry {
   std::string name{};
   std::vector<int> ranks{};
-  std::string needs{};  ///< part of the program; empty: none
+  std::string needs{};  ///< required part of the program; empty: none
   std::vector<Command> commands{};
   int line = 0;
 };
@@ -100,7 +99,7 @@ std::vector<Entry> read_entries() {
   return entries;
 }
 
-/// Whether `line` has the parts of `text` in this order.
+/// Whether `line` contains the parts of `text` in order.
 bool matches(const std::string& line, const std::string& text) {
   std::size_t at = 0;
   return std::ranges::all_of(split(text, " ... "), [&](const std::string& part) {
@@ -110,7 +109,7 @@ bool matches(const std::string& line, const std::string& text) {
   });
 }
 
-/// Returns a line for each difference of the outcome from the description; empty: there is none.
+/// Returns a line for each difference between outcome and description; empty if they agree.
 std::string differences(const Command& command, const Outcome& outcome) {
   std::string found;
   const auto expect = [&](bool as_described, const std::string& difference) {
@@ -143,7 +142,7 @@ std::string differences(const Command& command, const Outcome& outcome) {
   return found;
 }
 
-/// $data and $images.
+/// Data sets for $data and $images.
 struct Data {
   Data() {
     write_small_fashion_mnist(fashion, 600, 100);
@@ -153,7 +152,7 @@ struct Data {
   TemporaryFolder fashion, images;
 };
 
-/// Names that the file explains, for bash.
+/// Bash definitions of the names that messages.txt explains.
 std::string definitions(int ranks) {
   static const Data data;
   const auto folder_of = [](const char* program) {
@@ -191,8 +190,8 @@ class Message : public testing::Test {
   }
 
  private:
-  /// Runs the commands up to the first whose outcome is not as described. Returns the differences, the
-  /// command and what it printed; empty: all are as described.
+  /// Runs the commands until an outcome differs from its description. Returns the differences, the command
+  /// and its output, or an empty string if all outcomes match.
   std::string first_difference(int ranks) {
     const TemporaryFolder folder;
     for (const Command& command : entry_.commands) {

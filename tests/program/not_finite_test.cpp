@@ -1,4 +1,4 @@
-// A training image that makes losses infinite, and runs that go back to a checkpoint for it.
+// Runs that roll back to a checkpoint because one training image makes losses infinite.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// 96 training images of two classes: six steps an epoch. All are black in blue, which is divided by almost
-/// zero, but for one.
+/// 96 training images of two classes: six steps per epoch. The blue channel, which is divided by almost zero,
+/// is black in all images but one.
 class NotFiniteRuns : public testing::Test {
  protected:
   NotFiniteRuns() {
@@ -28,7 +28,7 @@ class NotFiniteRuns : public testing::Test {
       }
     }
   }
-  /// A training in the run directory `run`.
+  /// Command that trains in the run directory `run`.
   Words command(const std::string& run, int epochs, const std::string& more) const {
     return words(
         "train --dataset images --data-dir {} --recipe none --image-size 12 --model {} --mean 0.3,0.3,0 "
@@ -40,7 +40,7 @@ class NotFiniteRuns : public testing::Test {
   TemporaryFolder data_, runs_;
 };
 
-/// Rank 1 waits for rank 0, which writes for longer than the limit.
+/// Rank 1 waits while rank 0 writes a file for longer than the hang limit.
 TEST_F(NotFiniteRuns, SlowFilesOfTheRecordAreNoHang) {
   for (const std::string file : {"not-finite-step-", "metrics.jsonl"}) {
     const std::string run = "slow" + std::to_string(file.size()), log = (runs_ / (run + ".log")).string();
@@ -52,7 +52,7 @@ TEST_F(NotFiniteRuns, SlowFilesOfTheRecordAreNoHang) {
   }
 }
 
-/// The second epoch is the best one. Its checkpoint cannot be written, so that the run returns from the third
+/// The second epoch is the best, but its checkpoint cannot be written, so the run rolls back from the third
 /// epoch to the end of the first.
 TEST_F(NotFiniteRuns, AReturnToBeforeTheBestEpochRestoresTheModelThatWasBestThere) {
   const Outcome outcome =

@@ -1,5 +1,5 @@
-// Gives each option of `lockstep train` to one rank only. The run ends with the digest of a run without it,
-// or with status 2 and a line that names the option. It never hangs.
+// Passes each option of `lockstep train` to one rank only. The run ends with the digest of a run without the
+// option, or with status 2 and a line that names it, and never hangs.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,8 +18,8 @@ const Values training{
     {"dataset", "synthetic"}, {"synthetic-shape", "1x28x28"}, {"samples", "96"}, {"epochs", "1"},
     {"batch-size", "32"},     {"micro-batches", "4"},         {"device", "cpu"}, {"model", "mlp:8"}};
 
-/// Trains on two ranks with the options `both`; rank 1 also has the variables `one`. Status 124: it took more
-/// than 20 seconds.
+/// Trains on two ranks with the options `both`; rank 1 also has the variables `one`. Status 124: the run took
+/// more than 20 seconds.
 Outcome two_ranks(const Values& both, const Words& one) {
   Words environment;
   for (const auto& [option, value] : both) environment.push_back(variable_of(option) + "=" + value);
@@ -29,7 +29,7 @@ Outcome two_ranks(const Values& both, const Words& one) {
   return run(command + Words{LOCKSTEP_PROGRAM, "train"}, environment);
 }
 
-/// Gives `settings` to both ranks, except the last one, which only rank 1 gets.
+/// Passes `settings` to both ranks, except the last setting, which only rank 1 gets.
 void expect_same_digest_or_refusal(const Settings& settings, const TemporaryFolder& folder,
                                    const std::string& digest) {
   const std::string option = settings.back().first;
@@ -37,7 +37,7 @@ void expect_same_digest_or_refusal(const Settings& settings, const TemporaryFold
   for (const auto& [name, value] : settings) both[name] = value;
   if (both.contains("run-dir")) both["run-dir"] = (folder / ("run-" + option)).string();
   if (both.contains("save-model")) both["save-model"] = (folder / "model.safetensors").string();
-  if (both["dataset"] != "synthetic") {  // its options have no effect on others
+  if (both["dataset"] != "synthetic") {  // options of synthetic data have no effect on other data sets
     both.erase("synthetic-shape");
     both.erase("samples");
   }

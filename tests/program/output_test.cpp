@@ -1,4 +1,4 @@
-// Output for users: lines on stdout, the run directory, model files, the examples.
+// Output of the program: lines on stdout, the run directory, model files, the examples.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -28,7 +28,7 @@ TEST(Output, RunDirectoryHoldsTheRunAndItsOptionsRepeatIt) {
   }
 
   const Words events = record_of(run);
-  ASSERT_EQ(events.size(), 2 * 3 + 2 + 1U);  // three steps an epoch
+  ASSERT_EQ(events.size(), 2 * 3 + 2 + 1U);  // three steps per epoch
   expect_holds(events[7], digest);
   expect_holds(events[8], digest);
   const Outcome again = lockstep(1, words("train --config {}/options.cfg --run-dir {}-again", run, run));
@@ -52,7 +52,7 @@ TEST(Output, HelpOfEveryCommandFitsATerminalAndNamesOptionsThatExist) {
     EXPECT_TRUE(outcome.out.starts_with("Usage: lockstep " + name)) << outcome.out;
   }
   EXPECT_EQ(named, listed);
-  expect_holds(lockstep(0, {"train", "--help"}).out, "timm");  // for options that differ from those of timm
+  expect_holds(lockstep(0, {"train", "--help"}).out, "timm");  // explains options that differ
 }
 
 /// The second example reads the record that the first one writes.
@@ -72,7 +72,7 @@ TEST(LongHelp, ExamplesWorkAsShown) {
   EXPECT_EQ(digests[0], digests[1]);
 }
 
-/// Compares the examples with the program, on all of Fashion-MNIST.
+/// Compares the examples with the program on the whole Fashion-MNIST data set.
 TEST(Examples, EndWithTheDigestOfTheTrainer) {
   const Outcome program = lockstep(2, words("train --epochs 1 --lr 0.2"));
   const std::string expected = digest_of(program.out);

@@ -1,6 +1,6 @@
-// The commands of README.md, docs/tutorial.md and docs/deploy.md, as they stand: what is in their blocks of
-// ```sh, in its order, in one folder, on a newcomer's photographs and table. The environment makes trainings
-// short; RecipeRuns trains to the end.
+// Runs the commands of README.md, docs/tutorial.md and docs/deploy.md unchanged: the ```sh blocks of a page,
+// in order, in one folder, on a newcomer's photographs and table. The environment shortens training;
+// RecipeRuns trains to the end.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -12,7 +12,8 @@
 namespace lockstep::test {
 namespace {
 
-/// Commands that need what tests have not, by their first words, and what is known of them.
+/// Commands that cannot run here, identified by their first words, with the reason or the test that runs
+/// them.
 struct Elsewhere {
   const char* command;
   const char* reason;
@@ -39,7 +40,7 @@ const std::vector<Elsewhere> elsewhere = {
 
 const bool has_onnx = std::string_view(LOCKSTEP_ONNX_MISSING).empty();
 
-/// Commands of a page: the lines of its blocks of sh, without comments. A line that ends in \ continues.
+/// Commands of a page: the lines of its sh blocks without comments, with lines that end in \ joined.
 Words commands_of(const std::string& page) {
   Words commands;
   bool inside = false, continues = false;
@@ -69,7 +70,7 @@ class Pages : public testing::Test {
     std::filesystem::create_symlink(LOCKSTEP_PROGRAM, folder_ / "bin/lockstep");
     std::filesystem::copy(LOCKSTEP_RUN, folder_ / "bin");
     std::filesystem::create_symlink(LOCKSTEP_SOURCE "/launcher", folder_ / "launcher");
-    // Stands in for the file of torchvision's parameters, which a python program writes.
+    // Stands in for the file of torchvision parameters that a Python program would write.
     const Outcome saved = lockstep(
         0, words("train --epochs 0 --model resnet18 --dataset synthetic --synthetic-shape 3x32x32 --classes "
                  "1000 --samples 8 --run-dir none --save-model {}/resnet18.safetensors",
@@ -95,7 +96,7 @@ class Pages : public testing::Test {
     }
   }
 
-  /// Environment that makes a training take seconds.
+  /// Environment that shortens training to seconds.
   static Words short_runs(const std::string& command) {
     if (!holds(command, " train ")) return {};
     return words(holds(command, "--dataset images") ? "LOCKSTEP_EPOCHS=2 LOCKSTEP_IMAGE_SIZE=32"

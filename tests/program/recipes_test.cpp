@@ -1,4 +1,4 @@
-// Recipes that are chosen for data of one's own: README's commands, with nothing but the data, learn.
+// Recipes chosen automatically for users' own data: README's commands, given only the data, learn.
 #include <gtest/gtest.h>
 
 #include "support/photographs.h"

@@ -1,5 +1,5 @@
-// Runs that are stopped or killed and continued, on other numbers of ranks. The first 1,000 images of
-// Fashion-MNIST: four steps an epoch.
+// Runs that are stopped or killed and then resumed on a different number of ranks. They use the first 1,000
+// images of Fashion-MNIST: four steps per epoch.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -20,7 +20,7 @@ class Resume : public testing::Test {
     return words("train --data-dir {} --device cpu --threads 1", data_) + more;
   }
   Outcome train(int ranks, const Words& more) const { return lockstep(ranks, training(more)); }
-  /// A run with all states that a checkpoint holds.
+  /// A run that uses all state a checkpoint can hold.
   static Words recipe(const std::string& run, int epochs = 2) {
     return words(
         "--epochs {} --optimizer adamw --lr 0.01 --mixup 0.2 --model-ema --model-ema-decay 0.9 "
@@ -53,7 +53,7 @@ TEST_F(Resume, AfterARankIsKilledHasTheSameDigestAndRecord) {
   }
 }
 
-/// Its checkpoints would otherwise go to a new folder without the run's lock, options and record.
+/// Otherwise the run's checkpoints would go to a new folder without its lock, options and record.
 TEST_F(Resume, ARunWhoseDirectoryIsMovedEndsWithAnError) {
   Started moved(
       on_ranks(1, LOCKSTEP_PROGRAM, training(recipe(run_, 1000000) + words("--checkpoint-every 1"))));
@@ -74,9 +74,9 @@ Words tiny_training(int steps_per_epoch, const std::string& run) {
       8 * steps_per_epoch, run);
 }
 
-/// All calls of the file system from one rename on fail, as if the process were killed there. Then the
-/// command that it has printed, or the same command if it has printed none, gives the same result.
-/// lockstep-run repeats the same commands.
+/// From a chosen rename on, all file system calls fail, as if the process were killed there. The command it
+/// printed, or the original command if it printed none, must then yield the same result. lockstep-run repeats
+/// the same commands.
 TEST_F(Resume, AStartThatGoesBackCanBeRepeatedWhereverItEnds) {
   const auto copy = [&](const std::string& name) {
     std::filesystem::copy(run_, runs_ / name, std::filesystem::copy_options::recursive);
@@ -92,7 +92,7 @@ TEST_F(Resume, AStartThatGoesBackCanBeRepeatedWhereverItEnds) {
   const Words calls = lines_of(contents(log));
   int ends = 0;
   for (std::size_t i = 0; i < calls.size() && !holds(calls[i], "/.step-"); ++i) {
-    if (!calls[i].starts_with("rename ")) continue;  // what it writes counts from there on
+    if (!calls[i].starts_with("rename ")) continue;  // what the start writes takes effect only with a rename
     SCOPED_TRACE("from " + calls[i] + " on");
     const std::string part = copy(std::to_string(++ends));
     const Outcome ended = mpirun(
@@ -108,12 +108,13 @@ TEST_F(Resume, AStartThatGoesBackCanBeRepeatedWhereverItEnds) {
   EXPECT_GT(ends, 5);
 }
 
-/// The source removes its older checkpoints meanwhile. Each start reads one, and then refuses the length.
+/// While the source run removes its older checkpoints, each start reads one of them and then rejects
+/// --max-steps.
 TEST_F(Resume, ARunInProgressCanBeTheSourceOfOthers) {
   Started source(
       on_ranks(0, LOCKSTEP_PROGRAM,
                tiny_training(100, run_) + words("--epochs 1000000 --checkpoint-every 1 --keep 1")));
-  const auto metrics = runs_ / "run/metrics.jsonl";  // its first checkpoint may be of step 1
+  const auto metrics = runs_ / "run/metrics.jsonl";  // the first checkpoint may be of step 1
   while (!HasFatalFailure() && count(contents(metrics), R"("event":"checkpoint")") < 2) {
     source.await_line("epoch ");
   }

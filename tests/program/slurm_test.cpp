@@ -1,5 +1,5 @@
-// launcher/slurm: the scripts as slurmd starts them, with stand-ins for srun, scontrol and lockstep.
-// tests/slurm has them on a real Slurm.
+// The scripts of launcher/slurm, started as slurmd does, with stand-ins for srun, scontrol and lockstep.
+// tests/slurm runs them on a real Slurm.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 
 const std::string scripts = LOCKSTEP_SOURCE "/launcher/slurm/";
 
-/// Shows what the step gets. As Slurm's, it shows a rank one GPU only if --ntasks-per-gpu is still set. With
-/// END=signal it runs until a signal comes: it passes SIGUSR1 on to the ranks, but SIGTERM makes it kill
-/// them.
+/// Stand-in for srun that prints the arguments and environment of the job step. Like the real srun, it lets
+/// each rank see all GPUs unless --ntasks-per-gpu is still set. With END=signal it runs until a signal
+/// arrives: it passes SIGUSR1 on to the ranks, but kills them on SIGTERM.
 constexpr const char* fake_srun = R"(
 printf 'srun'; printf ' [%s]' "$@"; echo
 echo "tasks per node: ${SLURM_NTASKS_PER_NODE:-1}, device: ${LOCKSTEP_DEVICE:-}"
@@ -32,7 +32,7 @@ echo running
 wait
 )";
 
-/// A job of a script, which Slurm copies, in a source tree with a program.
+/// A job whose script Slurm copied from a source tree that has a built program.
 class SlurmJob : public testing::TestWithParam<const char*> {
  protected:
   SlurmJob() {
@@ -61,7 +61,7 @@ class SlurmJob : public testing::TestWithParam<const char*> {
   Outcome start(const Words& options, const Words& environment = {}) const {
     return run(job(GetParam(), options, environment));
   }
-  /// The step's words after "train".
+  /// Arguments of the job step after "train".
   static std::string options_of(const Outcome& outcome) { return line_after(outcome.out, "srun "); }
 
   const TemporaryFolder folder_;
@@ -143,7 +143,7 @@ TEST_P(SlurmJob, ContinuesAfterRequeue) {
   EXPECT_TRUE(options_of(start({"--resume=r"})).ends_with("[train] [--run-dir] [r] [--resume] [r]"));
   EXPECT_TRUE(options_of(start({"--run-dir", "none"})).ends_with("[train] [--run-dir] [none]"));
   EXPECT_EQ(count(start({"--run-dir=none"}, {"END=75"}).out, "requeue"), 0);
-  // Another run is read until this one has a checkpoint.
+  // The job resumes from another run until its own run has a checkpoint.
   const Words options = {"--resume", "r", "--run-dir", "s"};
   EXPECT_TRUE(options_of(start(options)).ends_with("[train] [--run-dir] [s] [--resume] [r]"));
   fs::create_directories(folder_ / "s/checkpoints");
@@ -178,7 +178,7 @@ TEST_P(SlurmJob, RefusesARunDirectoryWithEscapesInAConfigurationFile) {
       << outcome.err;
   EXPECT_TRUE(options_of(start({"--config", "c.cfg", "--run-dir", "s"}))
                   .ends_with("[--run-dir] [s] [--resume] [auto]"));
-  folder_.write("c.cfg", "run-dir = a\\b\n");  // only quotes have escapes
+  folder_.write("c.cfg", "run-dir = a\\b\n");  // backslashes escape only inside quotes
   EXPECT_TRUE(options_of(start({"--config", "c.cfg"})).ends_with("[--run-dir] [a\\b] [--resume] [auto]"));
 }
 
@@ -224,7 +224,7 @@ TEST_P(SlurmGpuJob, HasARankForEachGpuAndShowsItAllOfThem) {
 INSTANTIATE_TEST_SUITE_P(Of, SlurmGpuJob, testing::Values("train-gpu.sbatch"),
                          [](const auto& /*instance*/) { return "Gpus"; });
 
-/// What makes a run continue is the same in all scripts.
+/// All scripts have the same options for resuming a run.
 TEST(SlurmOptions, DifferInRanksOnly) {
   for (const char* name :
        {"train.sbatch", "train-gpu.sbatch", "preemptible.sbatch", "array.sbatch", "apptainer.sbatch"}) {

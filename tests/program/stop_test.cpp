@@ -17,7 +17,7 @@
 namespace lockstep::test {
 namespace {
 
-/// Runs that end by a signal only, with an epoch line each few milliseconds.
+/// Runs that only a signal ends, with an epoch line every few milliseconds.
 const Words training = words(
     "train --dataset synthetic --synthetic-shape 1x28x28 --samples 96 --epochs 1000000000 --batch-size 32 "
     "--device cpu --model mlp:8 --micro-batches 4");
@@ -31,7 +31,7 @@ void expect_stopped(const Outcome& outcome, const std::string& reason) {
   EXPECT_FALSE(holds(outcome.err, "lockstep: error")) << outcome.err;
 }
 
-/// Time that mpirun gives the other ranks when one has ended with status 75; its default, in seconds.
+/// Seconds that mpirun gives the other ranks after one exits with status 75; this is mpirun's default.
 const Words usual_grace = {"OMPI_MCA_odls_base_sigkill_timeout=1"};
 
 /// mpirun passes SIGUSR1 on to all ranks.
@@ -55,8 +55,8 @@ TEST(Stop, ASignalToOneRankOrToMpirunEndsAll) {
   }
 }
 
-/// Sends SIGTERM to a run whose reader has stopped, as in `lockstep train | less`: the run waits for room in
-/// a full pipe. Nothing is read before its end.
+/// Sends SIGTERM to a run whose output nobody reads, as in `lockstep train | less`, while it is blocked on a
+/// full pipe. Nothing is read before the run ends.
 Outcome stopped_while_nobody_reads(const Words& command) {
   Started run(command);
   run.await_line("epoch 1/");
@@ -64,7 +64,7 @@ Outcome stopped_while_nobody_reads(const Words& command) {
   EXPECT_GE(pipe, 0);
   pollfd room{.fd = pipe, .events = POLLOUT, .revents = 0};
   int bytes = 0;
-  for (int looks = 0; looks < 100; ++looks) {  // until a line has to wait: a full pipe may have room for one
+  for (int looks = 0; looks < 100; ++looks) {  // until a write blocks: a full pipe may have room for one line
     usleep(10'000);
     const int before = std::exchange(bytes, 0);
     EXPECT_EQ(ioctl(pipe, FIONREAD, &bytes), 0);
@@ -87,7 +87,7 @@ TEST(Stop, ARunWhoseOutputNobodyReadsStops) {
   expect_holds(alone.err, "stdout: nobody reads it");
   const Words launched = words("{} -np 2", LOCKSTEP_RUN) + endless;
   expect_stopped(stopped_while_nobody_reads(launched), "SIGTERM");
-  const Words both_streams = {"sh", "-c", "exec \"$@\" 2>&1", "sh"};  // as `lockstep-run ... 2>&1 | less`
+  const Words both_streams = {"sh", "-c", "exec \"$@\" 2>&1", "sh"};  // as in `lockstep-run ... 2>&1 | less`
   EXPECT_EQ(stopped_while_nobody_reads(both_streams + launched).status, 75);
 }
 
@@ -102,8 +102,8 @@ TEST(Stop, ARequestForACheckpointIsAnsweredWhereNoneIsKept) {
   EXPECT_EQ(count(outcome.err, "SIGUSR2: no checkpoint is written"), 1) << outcome.err;
 }
 
-/// mpirun answers SIGTERM with SIGTERM to the ranks after a time, and SIGKILL after the same time again; its
-/// status is 1. Nothing reads the ranks' output meanwhile.
+/// On SIGTERM, mpirun waits, sends the ranks SIGTERM, waits equally long, sends SIGKILL and exits with status
+/// 1. Meanwhile nothing reads the ranks' output.
 TEST(Stop, MpirunGivesTheRanksTimeWhereAsked) {
   if (!LOCKSTEP_OPEN_MPI_4)
     GTEST_SKIP() << "the mpirun of Open MPI 5 drops what ranks print after its end began";
@@ -124,13 +124,13 @@ bool handles_termination(pid_t process) {
   return !caught.empty() && ((std::stoull(caught, nullptr, 16) >> (SIGTERM - 1)) & 1) != 0;
 }
 
-/// mpirun ends the other ranks with SIGTERM, and SIGKILL a second later by default.
+/// mpirun ends the other ranks with SIGTERM, and by default with SIGKILL a second later.
 TEST(Stop, ASignalBeforeTheFirstStepEndsAllAtOnce) {
   if (!LOCKSTEP_OPEN_MPI_4)
     GTEST_SKIP() << "the mpirun of Open MPI 5 drops what ranks print after its end began";
   const TemporaryFolder folder;
   const std::string config = (folder / "config").string();
-  ASSERT_EQ(mkfifo(config.c_str(), 0600), 0);  // start-up waits for its other end
+  ASSERT_EQ(mkfifo(config.c_str(), 0600), 0);  // start-up blocks until the other end is opened
   for (const std::size_t ranks : {0U, 2U}) {
     Started run(on_ranks(static_cast<int>(ranks), LOCKSTEP_PROGRAM, {"train", "--config", config},
                          words("--mca odls_base_sigkill_timeout 1")));
@@ -150,7 +150,7 @@ TEST(Stop, ASignalBeforeTheFirstStepEndsAllAtOnce) {
   }
 }
 
-/// A second run in the folder of a run would destroy its record and its checkpoints.
+/// A second run in the same directory would destroy the first run's record and checkpoints.
 TEST(Stop, OneRunAtATimeInARunDirectory) {
   const TemporaryFolder folder;
   const std::string directory = (folder / "run").string();
@@ -160,12 +160,12 @@ TEST(Stop, OneRunAtATimeInARunDirectory) {
     Started first(on_ranks(0, LOCKSTEP_PROGRAM, arguments));
     first.await_line("epoch 1/");
     const Outcome second = lockstep(0, more);
-    EXPECT_EQ(second.status, 4) << second.err;  // unlike wrong usage, later it works
+    EXPECT_EQ(second.status, 4) << second.err;  // not status 2 (usage): the command works later
     const std::string holder = "/run is in use by process " + std::to_string(first.process()) + " on host ";
     EXPECT_EQ(count(second.err, "lockstep: error: "), 1) << second.err;
     expect_holds(second.err, holder);
-    first.await_line("epoch ");  // it continues
-    // A restart waits longer: the lock of a host that died may be kept for a while.
+    first.await_line("epoch ");  // the first run continues
+    // A restarted run waits longer, because the lock of a dead host may persist for a while.
     Started waiting(Words{"sh", "-c", "exec \"$@\" 2>&1", "sh", LOCKSTEP_PROGRAM} + arguments,
                     {"LOCKSTEP_SECONDS_BEFORE=0.1"});
     waiting.await_line("lockstep: warning: " + directory + " is in use by ");
@@ -175,12 +175,12 @@ TEST(Stop, OneRunAtATimeInARunDirectory) {
     kill(waiting.process(), SIGKILL);
     waiting.wait();
   }
-  EXPECT_TRUE(std::filesystem::exists(folder / "run/lock"));  // the file of a killed run is in nobody's way
+  EXPECT_TRUE(std::filesystem::exists(folder / "run/lock"));  // left by the killed run; blocks nobody
   expect_stopped(lockstep(0, more), "the time limit of 1s");
   EXPECT_FALSE(std::filesystem::exists(folder / "run/lock"));
 }
 
-/// Somebody takes the file for one that a killed run has left.
+/// Somebody deletes the lock file, believing that a killed run left it.
 TEST(Stop, ARunWhoseLockIsRemovedEndsWhereAnotherHasBegun) {
   const TemporaryFolder folder;
   const Words arguments = endless + words("--run-dir {} --resume auto --checkpoint-every 1", folder / "run");
@@ -202,7 +202,7 @@ TEST(Stop, ARunWhoseLockIsRemovedEndsWhereAnotherHasBegun) {
   expect_stopped(second.wait(), "SIGTERM");
 }
 
-/// The run is stopped somewhere in its epochs of three steps, and in their evaluations.
+/// The run stops at an arbitrary point of an epoch of three steps or of its evaluation.
 TEST(Stop, AStoppedRunContinuesWithTheSameResult) {
   const TemporaryFolder folder;
   const std::string run_directory = (folder / "run").string();

@@ -1,7 +1,7 @@
-// Runs each grid from nvcc's PTX, too, and reports a fault unless it leaves the same bytes as the host's code
-// in all memory that its arguments point to, and wherever it stores; only NaN may differ. An object of test
-// programs, which does so where TEST_PTX names files of PTX, with colons between them. The names of the
-// kernels that ran are written to TEST_PTX_LAUNCHES.
+// Also runs each grid from nvcc's PTX, and reports a fault unless both runs leave the same bytes in all
+// memory that the grid's arguments point to, and wherever the PTX stores; only NaN may differ. Linked into
+// test programs; active if TEST_PTX names PTX files, separated by colons. Writes the names of the kernels
+// that ran to the file TEST_PTX_LAUNCHES.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@
 namespace lockstep::ptx {
 namespace {
 
-/// Whether the upper halves of two floats, or of doubles, or two bfloat16 are NaN, whose sign is not defined.
+/// Whether both values are NaN, whose sign is not defined. `a` and `b`: the upper 16 bits of floats or
+/// doubles, or bfloat16.
 bool are_nan(const std::byte* a, const std::byte* b) {
   const auto is_nan = [](const std::byte* upper) {
     std::uint16_t bits = 0;
@@ -32,7 +33,7 @@ bool are_nan(const std::byte* a, const std::byte* b) {
   return is_nan(a) && is_nan(b);
 }
 
-/// Allocations that a launch uses, with their contents before it.
+/// Allocations that a launch uses, with their contents before the launch.
 class Memory final : public StoreObserver {
  public:
   explicit Memory(const fake_cuda::Grid& grid) {
@@ -49,14 +50,14 @@ class Memory final : public StoreObserver {
     last_ = &add(address, bytes);
   }
 
-  /// Takes what the PTX has stored, and restores the contents before it.
+  /// Saves the contents that the PTX has left, and restores the contents from before its run.
   void restore() {
     for (auto& [begin, each] : allocations_) {
       std::swap_ranges(each.other.begin(), each.other.end(), each.begin);
     }
   }
 
-  /// First byte that differs from what restore() took; empty: none.
+  /// Describes the first byte that differs from the contents that restore() saved; empty if there is none.
   std::string difference() const {
     for (const auto& [begin, each] : allocations_) {
       const std::byte* const own = each.begin;
@@ -142,8 +143,7 @@ class Comparison {
     return found->second;
   }
 
-  /// Arguments in the mangled name or type of a function: what the last parentheses of the readable one
-  /// enclose.
+  /// Arguments in the mangled name or type of a function: the last parentheses of the demangled text.
   static std::string arguments_of(const std::string& mangled) {
     const std::string text = readable(mangled.c_str());
     int depth = 0;

@@ -8,12 +8,12 @@ namespace lockstep::ptx {
 namespace {
 
 constexpr unsigned warp_threads = 32;
-/// Contents of shared and local memory at first: as a float, a large number.
+/// Initial contents of shared and local memory: a large number if read as a float.
 constexpr auto garbage = std::byte{0x7c};
 
 struct Thread {
   enum class State { ready, at_barrier, at_shuffle, ended } state = State::ready;
-  std::size_t at = 0;  ///< number of the next instruction
+  std::size_t at = 0;  ///< index of the next instruction
   std::vector<Word> registers;
   std::vector<std::byte> local;
 };
@@ -54,7 +54,8 @@ class Grid {
                              std::to_string(thread.registers[index(kernel_.thread)]) + ")");
   }
 
-  /// Continues threads that wait in `state`, if one does. All must wait at the same instruction.
+  /// If any thread waits in `state`, continues all threads, which must wait at the same instruction. Returns
+  /// whether any thread waited.
   bool release(std::span<Thread> threads, Thread::State state) {
     if (std::ranges::none_of(threads, [&](const Thread& each) { return each.state == state; })) return false;
     for (Thread& thread : threads) {
@@ -144,7 +145,7 @@ class Grid {
     ++thread.at;
   }
 
-  /// Memory of the host for that which a load or store accesses. Global memory is that of the host.
+  /// Host address of the memory that a load or store accesses. Global addresses are host addresses.
   std::byte* memory(Thread& thread, const Instruction& instruction) {
     const Word address =
         thread.registers[index(instruction.operands[0])] + static_cast<Word>(instruction.offset);

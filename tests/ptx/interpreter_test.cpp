@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::vector<std::uint32_t>;
 
-/// Kernel with the address of its result as its parameter.
+/// Kernel whose parameters are the address of its results and two words.
 std::string kernel(const std::string& body, const std::string& outside = "") {
   return ".version 9.0\n" + outside + R"(
 .visible .entry example(
@@ -39,7 +39,7 @@ struct Stores final : StoreObserver {
   std::size_t stored = 0;
 };
 
-/// Results of the threads of one block, which are 0 at first.
+/// Results of the threads of one block, initially 0.
 Words results(const std::string& text, unsigned threads = 4) {
   Words memory(threads);
   struct {
@@ -53,7 +53,7 @@ Words results(const std::string& text, unsigned threads = 4) {
   return memory;
 }
 
-/// Whether the error contains `words`.
+/// Whether reading and running `text` fails with an error that contains `words`.
 ::testing::AssertionResult fails(const std::string& text, const std::string& words) {
   try {
     results(text);
@@ -104,8 +104,8 @@ TEST(Interpreter, RegistersHaveTheirWidth) {
             (Words{3 + 15 + 1}));
 }
 
-/// Each thread reads the element of another one, and adds that of the thread two lanes above, if there is
-/// one.
+/// Each thread reads the element of another thread, and adds the element read by the thread two lanes higher,
+/// or 100 if there is no such lane.
 TEST(Interpreter, ThreadsMeetAtBarriersAndShuffles) {
   EXPECT_EQ(results(kernel(R"(
 	shl.b32 	%r2, %r1, 2;

@@ -9,8 +9,9 @@
 
 #include "ptx/operations.h"
 
-/// PTX of kernels as nvcc writes it, and its execution on the host. Blocks run one after another, and so do
-/// the threads of a block between barriers. Nothing is shown of what ptxas makes of PTX.
+/// Reads the PTX that nvcc emits for kernels, and executes it on the host. Blocks run one after another, and
+/// so do the threads of a block between barriers. This tests PTX, not the machine code that ptxas generates
+/// from it.
 namespace lockstep::ptx {
 
 enum class Space { global, shared, local, parameter };
@@ -20,28 +21,28 @@ struct Instruction {
     compute,  ///< results[0] = operation(operands)
     load,     ///< results = memory at operands[0] + offset
     store,    ///< memory at operands[0] + offset = operands[1], ...
-    pack,     ///< results[0] = the operands beside each other, the lowest first
+    pack,     ///< results[0] = the operands concatenated, the lowest first
     unpack,   ///< results = pieces of operands[0]
-    shuffle,  ///< results[0] = operands[0] of the lane operands[1] above; results[1]: whether there is one
+    shuffle,  ///< results[0] = operands[0] of the lane operands[1] higher; results[1]: if that lane exists
     barrier,
-    branch,  ///< to `target`
+    branch,  ///< jumps to `target`
     end,
   };
 
   Kind kind = Kind::end;
   std::string text;  ///< for messages
-  int guard = -1;    ///< register without which (`negated`: with which) nothing is done; -1: none
+  int guard = -1;    ///< predicate register; if false (`negated`: true), nothing is done; -1: none
   bool negated = false;
   Operation operation = {};
   std::array<int, 4> results = {-1, -1, -1, -1};  ///< registers; -1: none
   std::array<int, 5> operands{};                  ///< registers
-  unsigned count = 0;                             ///< of pieces, or of values in memory
-  unsigned bytes = 0;                             ///< of each
+  unsigned count = 0;                             ///< number of pieces, or of values in memory
+  unsigned bytes = 0;                             ///< size of each piece or value
   Space space = Space::global;
   bool is_signed = false;
-  Word mask = ~Word{0};  ///< width of the result
+  Word mask = ~Word{0};  ///< ones in the width of the result
   std::int64_t offset = 0;
-  std::size_t target = 0;  ///< number of an instruction
+  std::size_t target = 0;  ///< index of an instruction
 };
 
 struct Parameter {
@@ -57,18 +58,19 @@ struct Kernel {
   int thread = 0, block = 0;    ///< registers of the thread's and the block's index
 };
 
-/// Kernels of a text, in its order. Throws std::runtime_error naming the line and what is not known.
+/// Kernels of a PTX text, in its order. Throws std::runtime_error naming the line and what is unknown.
 std::vector<Kernel> read_kernels(const std::string& text);
 
-/// Called with the bytes of a kernel's store to global memory before they change.
+/// Called before each store of a kernel to global memory, with the bytes that will change.
 class StoreObserver {
  public:
   virtual ~StoreObserver() = default;
   virtual void before_store(const void* address, std::size_t bytes) = 0;
 };
 
-/// Runs a grid. `parameters`: their bytes, as the kernel declares them. Throws std::runtime_error: an access
-/// is misaligned, or beyond memory that is not global; threads wait at different places.
+/// Runs a grid. `parameters`: bytes of the parameters, laid out as the kernel declares them. Throws
+/// std::runtime_error if an access is misaligned, if it exceeds shared, local or parameter memory, or if
+/// threads wait at different instructions.
 void run(const Kernel& kernel, unsigned blocks, unsigned threads, std::span<const std::byte> parameters,
          StoreObserver& observer);
 

@@ -11,7 +11,7 @@
 
 namespace lockstep::ptx {
 
-/// read_kernels of a file, which errors name.
+/// Same as read_kernels, for a file. Errors name the file.
 inline std::vector<Kernel> read_kernel_file(const std::filesystem::path& path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error(path.string() + ": cannot be opened");

@@ -1,5 +1,5 @@
-// Lists the kernels of PTX that no launch ran from: launched FILE..., where FILE.ptx holds kernels, and any
-// other file the launches of a test program (comparison.cpp).
+// Lists the PTX kernels that were never launched. Usage: ptx_launched FILE..., where *.ptx files contain
+// kernels, and all other files contain the launches of a test program (comparison.cpp).
 #include <fmt/format.h>
 
 #include <exception>

@@ -51,7 +51,7 @@ Word compute(Words... words) {
   return bits_of(static_cast<To>(Compute()(value_of<From>(words)...)));
 }
 
-/// Adds an operation from operands of one type to a result.
+/// Adds an operation whose operands all have type From and whose result has type To.
 template <class From, class To = From, class Compute>
 void put(Table& table, const std::string& name, Compute /*compute*/) {
   if constexpr (std::is_invocable_v<Compute, From>) {
@@ -73,7 +73,7 @@ void put_order(Table& table, const std::string& type) {
   put<T, bool>(table, "setp.ge." + type, [](T a, T b) { return a >= b; });
 }
 
-/// Operations of bits, whose type in PTX is .bN, .uN or .sN.
+/// Adds operations on bits, whose type in PTX is .bN, .uN or .sN.
 template <class T>
 void put_bits(Table& table, const std::string& type) {
   put<T, bool>(table, "setp.eq." + type, [](T a, T b) { return a == b; });
@@ -93,7 +93,8 @@ T divide(T a, T b) {
   return a / b;
 }
 
-/// Operations whose lower bits do not depend on the sign, and those of unsigned numbers.
+/// Adds integer operations of one width: first operations that do not depend on the sign, then unsigned
+/// operations, then signed operations.
 template <class U, class S>
 void put_integers(Table& table, const std::string& width) {
   for (const char* sign : {"b", "u", "s"}) put_bits<U>(table, sign + width);
@@ -141,7 +142,7 @@ void put_conversions(Table& table, const std::string& from) {
   put<From, double>(table, "cvt.rn.f64." + from, [](From a) { return static_cast<double>(a); });
 }
 
-/// Comparisons with names such as `ltu` are true if an operand is NaN.
+/// Adds floating-point operations. Comparisons with names such as `ltu` are true if an operand is NaN.
 template <class T, class Bits>
 void put_floats(Table& table, const std::string& type) {
   put<T>(table, "add.rn." + type, [](T a, T b) { return a + b; });
@@ -164,7 +165,7 @@ void put_floats(Table& table, const std::string& type) {
   put<T, bool>(table, "setp.geu." + type, [](T a, T b) { return !(a < b); });
   put<T, bool>(table, "setp.nan." + type, [](T a, T b) { return std::isnan(a) || std::isnan(b); });
   put<T, bool>(table, "setp.num." + type, [](T a, T b) { return !std::isnan(a) && !std::isnan(b); });
-  // Change the sign bit alone, since arithmetic may change the bits of a NaN.
+  // Change only the sign bit, because arithmetic may change the bits of a NaN.
   constexpr Bits sign = Bits{1} << (std::numeric_limits<Bits>::digits - 1);
   put<Bits>(table, "neg." + type, [](Bits a) { return a ^ sign; });
   put<Bits>(table, "abs." + type, [](Bits a) { return a & ~sign; });
@@ -172,7 +173,8 @@ void put_floats(Table& table, const std::string& type) {
   put<Word, Bits>(table, "selp." + type, [](Word a, Word b, Word which) { return which != 0 ? a : b; });
 }
 
-/// Bytes of b:a that four hexadecimal digits select. A digit above 7 spreads the sign of its byte.
+/// The four bytes of b:a that the hexadecimal digits of `selectors` choose (PTX's prmt). A digit above 7
+/// fills the result's byte with the sign of the chosen byte.
 Word permute(Word a, Word b, Word selectors) {
   const Word bytes = b << 32 | a;
   Word result = 0;
@@ -185,7 +187,7 @@ Word permute(Word a, Word b, Word selectors) {
   return result;
 }
 
-/// The lowest `length` bits of `field` in place of those of `base` from `position` on.
+/// `base` with the `length` bits that start at `position` replaced by the lowest bits of `field` (PTX's bfi).
 Word insert(Word field, Word base, Word position, Word length) {
   if (position > 63 || length == 0) return base;
   const Word mask = (length > 63 ? ~Word{0} : (Word{1} << length) - 1) << position;
@@ -212,7 +214,7 @@ Table make_table() {
   put<float, double>(table, "cvt.f64.f32", [](float a) { return a; });
   put<double, float>(table, "cvt.rn.f32.f64", [](double a) { return a; });
   put<double>(table, "cvt.rmi.f64.f64", [](double a) { return std::floor(a); });
-  put<double, S32>(table, "cvt.rzi.s32.f64", [](double a) {  // NaN gives 0
+  put<double, S32>(table, "cvt.rzi.s32.f64", [](double a) {  // NaN yields 0
     return std::isnan(a) ? 0.0 : std::clamp(a, -2147483648.0, 2147483647.0);
   });
   put<S32>(table, "div.s32", [](S32 a, S32 b) { return b == -1 ? 0 - S64{a} : divide(S64{a}, S64{b}); });

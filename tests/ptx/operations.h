@@ -14,9 +14,9 @@ struct Operation {
   Word (*compute)(Word a, Word b, Word c, Word d) = nullptr;
 };
 
-/// Operation of a mnemonic, such as `add.rn.f32`; null: unknown. Those are known that nvcc uses for
-/// lockstep's kernels. Others must be added with care: instructions with `.ftz` or `.approx` would give a GPU
-/// other bits than the host. A NaN has the bits that the host gives it.
+/// Operation of a mnemonic, such as `add.rn.f32`; null: unknown. Covers the mnemonics that nvcc uses for
+/// lockstep's kernels. Add others with care: with `.ftz` or `.approx`, a GPU would compute other bits than
+/// the host. The bits of a NaN are the host's.
 const Operation* find_operation(const std::string& mnemonic);
 
 }  // namespace lockstep::ptx

@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t;") - begin + 1);
 }
 
-/// Parts between commas that are not in braces.
+/// Splits at commas outside of braces.
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -37,7 +37,7 @@ std::vector<std::string_view> split(std::string_view text) {
   return parts;
 }
 
-/// Members of a vector such as {%f1, %f2}; of anything else, itself.
+/// Members of a vector such as {%f1, %f2}; for any other operand, only the operand itself.
 std::vector<std::string_view> members(std::string_view operand) {
   if (!operand.starts_with('{')) return {operand};
   return split(operand.substr(1, operand.size() - 2));
@@ -50,7 +50,7 @@ std::uint64_t number(std::string_view text, int base = 10) {
   return value;
 }
 
-/// Decimal numbers, and the bits of floating-point numbers (0f3F800000, 0d...).
+/// Value of a constant: an integer, or the bits of a floating-point number (0f3F800000, 0d...).
 Word constant(std::string_view text) {
   if (text.starts_with("0f") || text.starts_with("0d") || text.starts_with("0x")) {
     return number(text.substr(2), 16);
@@ -58,7 +58,7 @@ Word constant(std::string_view text) {
   return text.starts_with('-') ? Word{} - number(text.substr(1)) : number(text);
 }
 
-/// Bits of a type such as .f32.
+/// Width in bits of a type such as .f32.
 unsigned bits_of(std::string_view type) {
   if (type == ".pred") return 1;
   if (type.size() < 3 || std::string_view(".b.u.s.f").find(type.substr(0, 2)) == std::string_view::npos) {
@@ -94,7 +94,7 @@ Declaration declaration(std::string_view text) {
   return result;
 }
 
-/// Reads a kernel line by line; nvcc writes a statement a line.
+/// Reads a kernel line by line; nvcc writes one statement per line.
 class KernelReader {
  public:
   explicit KernelReader(std::string name) {
@@ -136,7 +136,7 @@ class KernelReader {
   }
 
  private:
-  /// Offset of a variable behind `end`, which moves behind it.
+  /// Places a variable at `end`, aligned, and moves `end` past it. Returns its offset.
   std::size_t place(std::string_view text, std::size_t& end) {
     const Declaration declared = declaration(trimmed(text));
     const std::size_t offset = (end + declared.align - 1) / declared.align * declared.align;
@@ -150,7 +150,7 @@ class KernelReader {
     kernel_.registers.push_back(0);
     return registers_[name].number;
   }
-  /// `.b32 %r<5>`: five registers; `.b64 %SP`: one.
+  /// Declares registers: `.b32 %r<5>` declares five, `.b64 %SP` one.
   void registers(std::string_view text) {
     const auto name = std::min(text.find('%'), text.size()), bracket = text.find('<');
     const unsigned bits = bits_of(trimmed(text.substr(0, name)));
@@ -172,7 +172,7 @@ class KernelReader {
     if (found == registers_.end()) refuse("register " + std::string(text));
     return found->second;
   }
-  /// Register, or a new one with a constant or an address.
+  /// Number of the register of an operand; constants and addresses get a new register.
   int operand(std::string_view text) {
     if (text.starts_with('%')) return result(text).number;
     const auto address = addresses_.find(std::string(text));
@@ -231,7 +231,7 @@ class KernelReader {
     for (std::size_t i = 1; i < operands.size(); ++i) made.operands[i - 1] = operand(operands[i]);
   }
 
-  /// mov.b64 {%r1, %r2}, %rd1, or the other way round.
+  /// Parses an instruction such as mov.b64 {%r1, %r2}, %rd1, or mov.b64 %rd1, {%r1, %r2}.
   void pieces(Instruction& made, const std::string& mnemonic, const std::vector<std::string_view>& operands) {
     const auto results = members(operands[0]), values = members(operands[1]);
     made.kind = results.size() == 1 ? Kind::pack : Kind::unpack;
@@ -246,7 +246,7 @@ class KernelReader {
     for (std::size_t i = 0; i < values.size(); ++i) made.operands[i] = operand(values[i]);
   }
 
-  /// Such as ld.global.v2.f32 {%f1, %f2}, [%rd1+8].
+  /// Parses a load or store such as ld.global.v2.f32 {%f1, %f2}, [%rd1+8].
   void memory(Instruction& made, const std::string& mnemonic, const std::vector<std::string_view>& operands) {
     const bool loads = mnemonic.starts_with("ld");
     made.kind = loads ? Kind::load : Kind::store;
@@ -291,7 +291,7 @@ class KernelReader {
   Kernel kernel_;
   std::map<std::string, Register> registers_;
   std::map<std::string, std::size_t> addresses_, labels_;
-  std::map<std::size_t, std::string> branches_;  ///< labels by the number of the instruction
+  std::map<std::size_t, std::string> branches_;  ///< by index of the instruction: its label
 };
 
 }  // namespace

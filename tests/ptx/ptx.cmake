@@ -1,5 +1,6 @@
-# Kernels as nvcc compiles them, executed without a GPU: tests of the emulated GPU run again, and compare each launch
-# from nvcc's PTX with the host's code, byte by byte. Every kernel that nvcc compiled must be among the launches.
+# Runs the kernels that nvcc compiles without a GPU: tests of the emulated GPU run again, interpret nvcc's PTX for each
+# launch, and compare the results with those of the host's code, byte by byte. Every kernel that nvcc compiled must be
+# launched.
 add_library(lockstep_ptx OBJECT ptx/operations.cpp ptx/parser.cpp ptx/interpreter.cpp)
 target_include_directories(lockstep_ptx PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 set(ptx_optimization $<$<NOT:$<CONFIG:Debug>>:-O2>)
@@ -14,7 +15,7 @@ if(NOT CMAKE_CUDA_COMPILER OR LOCKSTEP_SANITIZE)
 endif()
 set(ptx_folder ${CMAKE_CURRENT_BINARY_DIR}/ptx)
 file(MAKE_DIRECTORY ${ptx_folder}/launches)
-# lockstep_ptx_of(<source>): a rule that makes <name>.ptx of <name>.cu; appends it to all_ptx.
+# lockstep_ptx_of(<source>): adds a rule that compiles <name>.cu to <name>.ptx; appends the file to all_ptx.
 macro(lockstep_ptx_of source)
   get_filename_component(name ${source} NAME_WE)
   set(ptx ${ptx_folder}/${name}.ptx)
@@ -32,7 +33,7 @@ set(planted ${CMAKE_CURRENT_SOURCE_DIR}/ptx/resources/planted.cu)
 lockstep_ptx_of(${planted})
 add_custom_target(lockstep_kernel_ptx ALL DEPENDS ${all_ptx})
 
-# Registers, spills, stack and shared memory of each kernel. The second test must find planted faults.
+# Checks registers, spills, stack and shared memory of each kernel. The second test must find planted faults.
 set(check ${CMAKE_COMMAND} -D PTXAS=${CUDAToolkit_BIN_DIR}/ptxas)
 set(check_script ${CMAKE_CURRENT_SOURCE_DIR}/ptx/resources/check.cmake)
 add_test(NAME kernel_resources
@@ -41,7 +42,7 @@ add_test(NAME kernel_resources_planted
   COMMAND ${check} -D PTX=${ptx_folder}/planted.ptx -D CUBIN=${ptx_folder}/planted.cubin -D PLANTED=${planted}
     -P ${check_script})
 
-# The tests, chosen so that each kernel runs; the rest would take long on the interpreter.
+# Tests to run on the interpreter, chosen so that each kernel runs; all tests would take too long.
 set(ptx_filter_of_ops --gtest_filter=-CudaPlan.SaysWhichGradientsAreWritten)
 string(JOIN ":" ptx_filter_of_train --gtest_filter=CudaTrainer.FollowsTheCpuWithEverythingElse
   CudaTrainer.FollowsTheCpuWithAugmentationOnTheGpu CudaTrainer.SavesWhatItEvaluates Feed.*

@@ -44,7 +44,7 @@ def scalars_of_record(lines):
 
 
 def same(a, b):
-    # images_per_second of a step follows from a rounded number of seconds
+    # images_per_second of a step is computed from rounded seconds
     return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-6)
 
 
@@ -114,7 +114,7 @@ def check_torn_file(folder, whole):
         torn.write_bytes(torn.read_bytes()[:-3])
         steps = read(copy).Scalars("step/loss")
         assert steps == whole.Scalars("step/loss"), (steps, whole)
-        # The file of the next start, which lists the record from its beginning, comes on top.
+        # The next start adds a file that lists the record from its beginning.
         shutil.copy(file, torn.parent / file.name.replace("tfevents.", "tfevents.9"))
         both = read(copy)
         for tag in whole.Tags()["scalars"]:

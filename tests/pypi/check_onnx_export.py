@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 from safetensors.numpy import load_file
 
-TOLERANCE = 1e-5  # of the largest logit, or of 1
+TOLERANCE = 1e-5  # relative to the largest logit or 1, whichever is larger
 
 
 def run(path, values):

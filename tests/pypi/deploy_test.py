@@ -20,7 +20,7 @@ SCHEMAS = [json.loads(file.read_text()) for file in (pathlib.Path(__file__).pare
 SCHEMA_OF_KIND = {(schema.get("apiVersion"), schema.get("kind")): schema["schema"] for schema in SCHEMAS}
 SCHEMA_OF_SKYPILOT = SCHEMA_OF_KIND.pop((None, None))
 
-# File, text, what replaces it, and a part of the message.
+# File, text, its replacement, and a part of the expected message.
 PLANTED = r"""
 storage.yaml      | accessModes: [ReadWriteMany]      | accessMode: [ReadWriteMany]       | accessMode
 storage.yaml      | storage: 20Gi                     | storage: [20Gi]                   | storage
@@ -80,7 +80,7 @@ def check_core(document):
     try:
         kubernetes_validate.validate(document, KUBERNETES, strict=True)
     except kubernetes_validate.SchemaNotFoundError as error:
-        raise ValueError(error.message) from error  # its own text is empty
+        raise ValueError(error.message) from error  # str(error) is empty
 
 
 def check_template(_, kind, value, schema):
@@ -95,7 +95,7 @@ CustomResource = jsonschema.validators.extend(jsonschema.Draft202012Validator, {
 
 def check_custom(document, schema):
     for error in CustomResource(schema).iter_errors(document):
-        raise ValueError(error.message)  # its own text has the document
+        raise ValueError(error.message)  # str(error) contains the whole document
 
 
 def find_all(value, key):
@@ -200,7 +200,7 @@ def check_commands(document, options):
             words = [*container["command"], *container.get("args", [])]
             if words[0] != "lockstep-run":
                 continue
-            # The arguments of a runtime come from the TrainJob.
+            # The TrainJob supplies the arguments of a runtime.
             options.check([*words[1:], *([] if "train" in words else ["train"])])
             started += 1
             grace = int(words[words.index("--grace") + 1])

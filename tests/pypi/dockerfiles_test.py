@@ -7,7 +7,7 @@ import sys
 
 LABELS = ["version:text", "revision:text", "licenses:spdx"]
 
-# File, text, what replaces it, and hadolint's rule.
+# File, text, its replacement, and the hadolint rule that it violates.
 PLANTED = r"""
 docker/Dockerfile            | USER 1000      | USER root                        | DL3002
 docker/Dockerfile            | WORKDIR /work  | WORKDIR work                     | DL3000

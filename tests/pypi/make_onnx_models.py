@@ -83,7 +83,7 @@ def by_script(model, x, file, **options):
     torch.onnx.export(model, (x,), file, dynamo=False, input_names=["input"], **options)
 
 
-# The first of each exporter folds batch norm into convolutions, and does not name all weights.
+# The first setting of each exporter folds batch norm into convolutions and leaves some weights unnamed.
 EXPORTERS = {
     "dynamo": lambda model, x, file: by_dynamo(model.eval(), x, file),
     "dynamo-train": lambda model, x, file: by_dynamo(
@@ -154,7 +154,7 @@ def main():
         x = torch.rand(2, 3, 16, 16) * 2 - 1
         results = {"input": x}
         for exporter in EXPORTERS:
-            exported = copy.deepcopy(model)  # in training, the exporter changes running statistics
+            exported = copy.deepcopy(model)  # in training mode, the exporter changes running statistics
             onnx.save(export(exported, x, exporter), FOLDER / f"{name}.{exporter}.onnx")
             results[exporter] = exported.eval()(x).detach()
         write_safetensors(FOLDER / f"{name}.safetensors", results)

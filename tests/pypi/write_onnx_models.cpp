@@ -2,8 +2,8 @@
 // [large]
 //
 // NAME.safetensors has "pixels" (0 to 255) and "input" [samples][channel][row][column], and "logits". The
-// models are NAME.onnx and, with batch norm folded, softmax and preprocessing, NAME.raw.onnx. The networks
-// are a layer of each row of the table of operations, and all models.
+// models are NAME.onnx and, with batch norm folded, softmax and preprocessing, NAME.raw.onnx. There is one
+// network for each row of the table of operations, and one for each model.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t samples = 5;
 constexpr std::size_t large_parameters = 30'000'000;
 
-/// Images of noise.
+/// Data set of noise images.
 class Noise : public Dataset {
  public:
   Noise(Shape shape, int classes) : shape_(shape), classes_(classes) {
@@ -45,7 +45,7 @@ class Noise : public Dataset {
   std::vector<std::uint8_t> pixels_;
 };
 
-/// Writes the files of a network whose inputs are from about -range to range.
+/// Writes the files of a network whose inputs lie approximately between -range and range.
 void write_models(const std::filesystem::path& folder, const std::string& name, const Network& network,
                   double range) {
   const Shape shape = network.input_shape();

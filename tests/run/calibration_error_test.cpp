@@ -15,9 +15,9 @@ TEST(CalibrationError, IsTheMeanDistanceOfTheBins) {
   error.add(1.0, false);
   EXPECT_EQ(error.value(), 0.5);  // half of the samples of the last bin are correct
   error.add(0.55, true);
-  error.add(0.59, false);  // one bin: (8/15, 9/15]
+  error.add(0.59, false);  // in the same bin, (8/15, 9/15]
   EXPECT_DOUBLE_EQ(error.value(), (1.0 + 0.14) / 4.0);
-  error.add(0.61, true);  // the next one
+  error.add(0.61, true);  // in the next bin
   EXPECT_DOUBLE_EQ(error.value(), (1.0 + 0.14 + 0.39) / 5.0);
   error.add(std::nan(""), true);
   EXPECT_DOUBLE_EQ(error.value(), (1.0 + 0.14 + 0.39) / 5.0);
@@ -26,7 +26,7 @@ TEST(CalibrationError, IsTheMeanDistanceOfTheBins) {
 TEST(CalibrationError, BinsIncludeTheirUpperEnd) {
   CalibrationError error;
   error.add(0.2, true);    // 3/15 is in the third bin
-  error.add(0.19, false);  // as is this
+  error.add(0.19, false);  // so is 0.19
   EXPECT_DOUBLE_EQ(error.value(), 0.61 / 2.0);
   error.add(0.0, false);
   EXPECT_DOUBLE_EQ(error.value(), 0.61 / 3.0);

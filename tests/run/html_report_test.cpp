@@ -17,7 +17,7 @@ namespace {
 
 using test::holds;
 
-/// Writes a run of two epochs of four steps to `run`.
+/// Writes the record of a run with two epochs of four steps to `run`.
 void write_run(const RunFolder& run) {
   MetricsSink sink(run.metrics(), 1);
   for (std::uint64_t step = 1; step <= 8; ++step) {
@@ -62,7 +62,7 @@ TEST(RunRecord, ReadsWhatWasWritten) {
   EXPECT_EQ(record.environment, (Facts{{"cpu", "Zen"}, {"hosts", R"(["a"])"}}));
 }
 
-/// The step 2 with a loss of null is written again by a run that was resumed after step 1.
+/// A run that was resumed after step 1 repeats step 2, whose first line has a null loss.
 TEST(RunRecord, LaterLinesReplaceRepeatedStepsAndAnIncompleteLastLineIsIgnored) {
   const TemporaryFolder folder;
   std::string text;
@@ -136,7 +136,7 @@ TEST(HtmlReport, HoldsCurvesAndTablesOfTheValidationSetWhereThereIsOne) {
   EXPECT_TRUE(holds(html_report(record), "<th>rows/s</th>"));
 }
 
-/// A single step is drawn as a dot, whose title has its place on the axis.
+/// A single step is drawn as a dot, whose title shows its position on the axis.
 TEST(HtmlReport, StepsAndEpochsHaveTheirPlacesOnOneAxis) {
   RunRecord record;
   record.steps = {StepReport{.epoch = 1, .step = 130, .samples = 10, .loss = 0.5, .seconds = 0.25}};
@@ -148,7 +148,7 @@ TEST(HtmlReport, StepsAndEpochsHaveTheirPlacesOnOneAxis) {
   EXPECT_TRUE(holds(by_epochs, "<title>step 0.666667: 0.5</title>"));
   EXPECT_TRUE(holds(by_epochs, ">epoch</text>"));
 
-  record.options = {{"max-steps", "260"}};  // in the second epoch
+  record.options = {{"max-steps", "260"}};  // the run ends in the second epoch
   record.steps = {StepReport{.epoch = 2, .step = 200, .samples = 10, .loss = 0.5, .seconds = 0.25}};
   record.epochs = {EpochReport{.epoch = 1, .train = {.loss = 0.5}, .test = {}},
                    EpochReport{.epoch = 2, .train = {.loss = 0.25}, .test = {}}};
@@ -158,7 +158,7 @@ TEST(HtmlReport, StepsAndEpochsHaveTheirPlacesOnOneAxis) {
   }
 
   record.environment.clear();
-  record.steps.front().epoch = 3;  // not completed, so that the number of steps of an epoch is unknown
+  record.steps.front().epoch = 3;  // not completed, so the number of steps per epoch is unknown
   const std::string without_steps = html_report(record);
   EXPECT_TRUE(holds(without_steps, "<title>train 2: 0.25</title>"));
   EXPECT_FALSE(holds(without_steps, "<title>step "));
@@ -177,7 +177,7 @@ TEST(Chart, EscapesHtml) {
   EXPECT_EQ(escape_html("<a b='c' d=\"&\">"), "&lt;a b=&#39;c&#39; d=&quot;&amp;&quot;&gt;");
 }
 
-/// Chart of one line through these points.
+/// Chart with one line through these points.
 std::string line_through(const std::vector<ChartPoint>& points) {
   return svg({"t", "x", {{"s", "train", points}}});
 }
@@ -198,7 +198,7 @@ TEST(Chart, NumbersOfTheAxes) {
   EXPECT_FALSE(holds(line_through({{1, 0}}), "nan"));
   EXPECT_FALSE(holds(line_through({{1, 5}, {2, 5}}), "nan"));
   EXPECT_FALSE(holds(line_through({{-1e-3, -0.0}, {2, 3}}), ">-0<"));
-  // Means of equal numbers differ by rounding.
+  // Means of equal numbers may differ by rounding.
   EXPECT_TRUE(holds(line_through({{1, 0.3}, {2, std::nextafter(0.3, 1.0)}}), ">0.3<"));
   for (const double tick : round_ticks(-0.2, 1.0, 5)) EXPECT_FALSE(tick == 0.0 && std::signbit(tick));
   EXPECT_EQ(round_ticks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));

@@ -77,13 +77,13 @@ TEST(ModelDescription, OtherFilesLackIt) {
   expect_error(Category::data, {"m: does not contain its network"}, [&] { make_network(found, "m"); });
 }
 
-/// A network file may have a fixed number of outputs, more than the data have classes.
+/// A network file may have a fixed number of outputs, larger than the number of classes in the data.
 TEST(ModelDescription, ClassesMayBeFewerThanOutputs) {
   EXPECT_EQ(description_of(file_with({{"classes", "[\"a\"]"}, {"outputs", "2"}})).classes, Names{"a"});
 }
 
 TEST(ModelDescription, DamagedEntriesAreNamed) {
-  const Metadata::value_type own{"lockstep_version", "0.1.0"};  // those of other programs are not checked
+  const Metadata::value_type own{"lockstep_version", "0.1.0"};  // entries of other programs are not checked
   EXPECT_EQ(description_of(file_with({{"task", "regressiom"}})).task, "classification");
   const std::pair<Metadata, const char*> rows[] = {
       {{{"input_shape", "[1,28]"}},

@@ -1,4 +1,4 @@
-// The record of a run on disks that fail.
+// The record of a run on failing disks.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ const RunFolder folder("/runs/a");
 
 using Check = std::function<void(const std::string& failed, const std::string& error)>;
 
-/// fail_everywhere on a disk that `prepare` fills; errors begin with a path of the run.
+/// Calls fail_everywhere on a disk that `prepare` fills; errors must begin with a path of the run.
 void fail_at_every_call(int reason, const std::function<void()>& prepare, const std::function<void()>& work,
                         const Check& check) {
   fail_everywhere(
@@ -33,7 +33,8 @@ void fail_at_every_call(int reason, const std::function<void()>& prepare, const 
       });
 }
 
-/// Whether a file can be written although this call fails: a synced one is closed, or a leftover stays.
+/// Whether a file can be written although this call fails: the file is already synced when it is closed, and
+/// leftovers may stay.
 bool is_harmless(const std::string& call) {
   return call.starts_with("close") || call.starts_with("unlink") || call.starts_with("list") ||
          call.starts_with("lock") || (call.starts_with("stat") && call.ends_with(".tmp"));
@@ -92,12 +93,12 @@ TEST(RecordFaults, LinesBeforeTheFailureStay) {
         const std::size_t steps = read_run_record(folder).steps.size();
         EXPECT_GE(steps, 3U);
         EXPECT_TRUE(!message.empty() || steps == 9U);
-        record(10, 10);  // once there is room again
+        record(10, 10);  // after there is room again
         EXPECT_EQ(read_run_record(folder).steps.back().step, 10U);
       });
 }
 
-/// Lines of metrics.jsonl after cut_record, which returns `remark`; empty: none.
+/// Lines of metrics.jsonl after cut_record, which must return `remark` (empty: no remark).
 std::string cut(const std::string& lines, std::uint64_t step, int epoch, const std::string& remark = {},
                 std::uint64_t passed = 0) {
   TestFiles disk;
@@ -127,7 +128,7 @@ TEST(RecordFaults, AContinuedRunKeepsTheLinesUntilItsCheckpoint) {
   EXPECT_EQ(cut(step_1 + step_2 + checkpoint, 1, 0), step_1 + checkpoint) << "written beside step 2";
 }
 
-/// A run that returned from step 7 to its beginning has a checkpoint at the end of an epoch before step 7.
+/// A run that rolled back from step 7 to its beginning has a checkpoint at the end of an epoch before step 7.
 TEST(RecordFaults, AContinuedRunKeepsTheReturnsBeforeItsCheckpoint) {
   const auto not_finite = [](int step, const std::string& handling) {
     return R"({"event":"not_finite","step":)" + std::to_string(step) + R"(,"handling":")" + handling +
@@ -149,7 +150,7 @@ TEST(RecordFaults, LinesThatACrashHasDamagedAreLeftOut) {
   EXPECT_EQ(cut(step_1 + "[]\n" + step_2, 1, 0), step_1) << "probably of later steps";
 }
 
-/// A checkpoint is written after this.
+/// The lines are synced before a checkpoint is written.
 TEST(RecordFaults, LinesThatWereSyncedSurviveACrash) {
   TestFiles disk;
   disk.mkdir("/runs");
@@ -162,7 +163,7 @@ TEST(RecordFaults, LinesThatWereSyncedSurviveACrash) {
   EXPECT_FALSE(sync_file(folder.path() / "missing"));
 }
 
-/// The folder in which the checkpoints will be.
+/// The new folder will hold the checkpoints.
 TEST(RecordFaults, ANewRunDirectorySurvivesACrash) {
   TestFiles disk;
   std::filesystem::path run;
@@ -197,8 +198,8 @@ TEST(RecordFaults, TheRunContinuesAndSaysWhatFailed) {
       });
 }
 
-/// The record of a run of 9 steps whose disk is full at steps `first` to `last`. The run returns from step 5
-/// to step 2, and from step 8 to step 6, if it `goes_back`.
+/// The record of a run of 9 steps whose disk is full during steps `first` to `last`. If it `goes_back`, the
+/// run rolls back from step 5 to step 2, and from step 8 to step 6.
 std::string record_of_run(std::uint64_t first, std::uint64_t last, bool goes_back) {
   TestFiles disk;
   bool fails = false;
@@ -219,7 +220,7 @@ std::string record_of_run(std::uint64_t first, std::uint64_t last, bool goes_bac
   }
   recorder.on_event(EndReport{.digest = "xxh3:0"});
   recorder.rethrow();
-  EXPECT_EQ(read_run_record(folder).steps.size(), goes_back ? 4U : 9U);  // 1, 2, 6 and 9
+  EXPECT_EQ(read_run_record(folder).steps.size(), goes_back ? 4U : 9U);  // steps 1, 2, 6 and 9
   return read_text(folder.metrics(), 10000);
 }
 

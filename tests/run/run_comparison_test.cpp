@@ -136,7 +136,7 @@ TEST(RunComparison, EndsOfRunsOfDifferentLengthAreNotCompared) {
   EXPECT_FALSE(compare_runs(a, b).has_common());
   b.options.clear();
   EXPECT_FALSE(compare_runs(a, b).has_common());
-  b.options = a.options;  // one stopped early
+  b.options = a.options;  // one run stopped early
   a.epochs = {epoch(1, 0.5)};
   b.epochs = {epoch(1, 0.5), epoch(2, 0.25)};
   EXPECT_EQ(compare_runs(a, b).common_digests, 0U);

@@ -36,7 +36,7 @@ TEST(RunFolder, ANewRunNeedsAnUnusedOne) {
   std::filesystem::remove(record.final_model());
   record.remove_record();
   EXPECT_NO_THROW(record.check_unused());
-  both.remove_record();  // has checkpoints
+  both.remove_record();  // it has checkpoints
   expect_error(Category::usage, {"already holds a run"}, [&] { both.check_unused(true); });
 }
 
@@ -114,14 +114,15 @@ TEST(RunFolder, SurveyFindsRecordAndCheckpoints) {
                            "other-300000000"}) {
     add(name);
   }
-  std::filesystem::create_directories(run.checkpoints() / "step-400000000");  // is being removed
+  std::filesystem::create_directories(run.checkpoints() /
+                                      "step-400000000");  // a checkpoint that is being removed
   ASSERT_EQ(run.survey().checkpoints.size(), 3U);
   EXPECT_EQ(run.survey().checkpoints.front(), run.checkpoints() / "step-100000000");
   add("step-100000001.a1b2c3d4.old");
   EXPECT_EQ(run.survey().checkpoints.front(), run.checkpoints() / "step-100000001.a1b2c3d4.old");
   folder.write("metrics.jsonl", "");
   EXPECT_TRUE(run.survey().used);
-  // A missing permission is an error of the machine, not of the data.
+  // A missing permission counts as an error of the machine, not of the data.
   TestFiles files(system_files(), [](const FileCall& call) { return call.name == "stat" ? EACCES : 0; });
   const ScopedFiles replaced(files);
   expect_error(Category::resource, {"cannot access: Permission denied"}, [&] { run.survey(); });

@@ -65,7 +65,7 @@ TEST(MetricText, HasDigitsForAnySize) {
   EXPECT_EQ(metric_text(NAN), "nan");
 }
 
-/// A task names its metrics on lines and in records, from which they are read back.
+/// Lines and records name the metrics of the task, and are read back.
 TEST(Metrics, OfRegressionHaveItsNames) {
   EpochReport report = epoch;
   report.train = {.task = Task::regression, .samples = 60000, .loss = 4.0, .mae = 1.5, .r2 = 0.5};
@@ -81,7 +81,7 @@ TEST(Metrics, OfRegressionHaveItsNames) {
   EXPECT_FALSE(nlohmann::json::parse(line_of(epoch)).contains("task"));
 }
 
-/// The steps of an epoch have no mean average precision.
+/// The training part of an epoch has no mean average precision.
 TEST(Metrics, OfSeveralLabelsHaveTheirNames) {
   EpochReport report = epoch;
   report.train = {.task = Task::multilabel, .samples = 60000, .loss = 0.5, .accuracy = 0.75};
@@ -151,7 +151,7 @@ TEST(ProgressSink, TenTimesASecondAndClearedBeforeOtherLines) {
   EXPECT_TRUE(text.ends_with("left\r\x1b[K"));
 }
 
-/// A full pipe blocks writers as a terminal does after Ctrl-S.
+/// A full pipe blocks writers, like a terminal after Ctrl-S.
 TEST(ProgressSink, DoesNotBlockAStoppedRunWhoseOutputNobodyReads) {
   const auto write_to_full_pipe = [] {
     int ends[2];
@@ -178,8 +178,8 @@ TEST(ProgressSink, ShortRunShowsNothing) {
             "");
 }
 
-/// Lines that a log has at the end of a run of `steps` steps of a second each; every tenth step is followed
-/// by an evaluation of two seconds.
+/// Log lines of a run of `steps` steps that take one second each, with an evaluation of two seconds after
+/// every tenth step.
 std::vector<std::string> log_of(Period period, std::uint64_t steps, bool known = true) {
   std::vector<std::string> lines;
   double now = 100.0;
@@ -226,7 +226,7 @@ TEST(LogSink, RunsShorterThanAPeriodHaveNoLines) {
   EXPECT_EQ(log_of({.time = {60.0}}, 45), Names());
   EXPECT_EQ(log_of({.time = {5.0}}, 4), Names());
   EXPECT_EQ(log_of({.time = {5.0}}, 5).size(), 1U);
-  EXPECT_EQ(log_of({.time = {60.0}}, 11, false).size(), 1U);  // its length is unknown
+  EXPECT_EQ(log_of({.time = {60.0}}, 11, false).size(), 1U);  // the length of the run is unknown
 }
 
 TEST(LogSink, PeriodsOfStepsCountTheStepsOfTheRun) {
@@ -262,7 +262,7 @@ TEST(Metrics, ExactLines) {
                           "\n");
 }
 
-/// 300 samples in 1.12449507 s, the time in the line, would be 266.786408 img/s.
+/// 300 samples in 1.12449507 s, the rounded time in the line, would be 266.786408 img/s.
 TEST(Metrics, HaveTheSameDigitsAfterReading) {
   EpochReport report = epoch;
   report.seconds = 1.124495070327804;
@@ -272,7 +272,7 @@ TEST(Metrics, HaveTheSameDigitsAfterReading) {
   EXPECT_EQ(line_of(RecordLine(line).event().value()), line);
 }
 
-/// Looks for the names of an event and its fields in docs/json.md.
+/// Expects the names of an event and its fields in docs/json.md.
 template <class Report>
 void expect_documented(const Report& report) {
   const std::string page = contents(LOCKSTEP_TEST_DATA "/../docs/json.md");
@@ -389,7 +389,7 @@ TEST(Recorder, FlushesItsSinks) {
   EXPECT_EQ(contents(folder / "metrics.jsonl"), line_of(step) + line_of(step));
 }
 
-/// Counts steps and fails at the second.
+/// Counts steps and fails at the second one.
 class FailingSink : public Sink {
  public:
   explicit FailingSink(int& steps) : steps_(steps) {}

@@ -14,7 +14,7 @@ namespace lockstep::tensorboard {
 namespace {
 
 TEST(RecordFrame, SumsAreThoseOfCrc32c) {
-  // RFC 3720, appendix B.4, and the check value of CRC-32C, 0xE3069283; masked.
+  // Masked CRCs of RFC 3720, appendix B.4, and of the check value of CRC-32C, 0xE3069283.
   EXPECT_EQ(masked_crc(std::string(32, '\0')), 0x0FD7FFFAU);
   EXPECT_EQ(masked_crc("123456789"), 0xC78AB0E5U);
   std::string bytes = "x";
@@ -24,7 +24,7 @@ TEST(RecordFrame, SumsAreThoseOfCrc32c) {
   EXPECT_EQ(bytes.substr(13, 3), "abc");
 }
 
-/// "TAG=NUMBER" for scalars, else the tag.
+/// "TAG=NUMBER" for a scalar; only the tag for other values.
 test::Words values_of(const Summary& summary) {
   test::Words words;
   for (const Value& value : summary.values) {
@@ -110,7 +110,8 @@ TEST(ConfusionPicture, ShadesTheShareOfEachRow) {
 }
 
 TEST(ClassMetrics, AreThoseOfScikitLearn) {
-  // classification_report(labels=range(4), zero_division=0) of these counts; the last class does not occur.
+  // Results of classification_report(labels=range(4), zero_division=0) for these counts; the last class does
+  // not occur.
   const std::vector<std::uint64_t> confusion{3, 1, 0, 0, 0, 5, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0};
   const std::vector<ClassCounts> counts = counts_of(confusion);
   ASSERT_EQ(counts.size(), 4U);

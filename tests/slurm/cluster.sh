@@ -1,12 +1,11 @@
-# A private Slurm of two nodes, n1 and n2, on this machine: munged, slurmctld and two slurmd of the calling user, in one
-# folder and on ports that are free. To be sourced; start_cluster FOLDER starts it, stop_cluster ends it. Nothing
-# outside of the folder is changed, and a Slurm that is installed here in earnest is not touched.
-# shellcheck shell=bash
+# A private Slurm cluster of two nodes, n1 and n2, on this machine: munged, slurmctld and two slurmd of the calling
+# user, in one folder and on free ports. Source this file; start_cluster FOLDER starts the cluster and stop_cluster ends
+# it. Nothing outside the folder changes, and an existing Slurm installation is not touched. shellcheck shell=bash
 
 cluster=
 export SLURM_CONF
 
-# free_ports N: prints N consecutive TCP ports that nothing listens on.
+# free_ports N: prints N consecutive TCP ports on which nothing listens.
 free_ports() {
   local first port used
   used=$(awk 'FNR > 1 { split($2, address, ":"); print address[2] }' /proc/net/tcp /proc/net/tcp6 2>/dev/null)
@@ -19,9 +18,9 @@ free_ports() {
   done
 }
 
-# start_cluster FOLDER: three partitions, `batch`, `grace` with 20 s of grace time, and `urgent`, whose jobs preempt
-# those of the other two. Short time limits of Slurm itself, so that a test takes seconds: a node that does not answer
-# is down after 15 s, and a requeued job starts after 6 s.
+# start_cluster FOLDER: starts a cluster with three partitions: `batch`, `grace` with 20 s of grace time, and `urgent`,
+# whose jobs preempt jobs of the other two. Slurm's timeouts are short so that tests take seconds: a node that does not
+# answer is down after 15 s, and a requeued job starts after 6 s.
 start_cluster() {
   local ports node
   cluster=$1
@@ -76,7 +75,7 @@ CONF
   await 30 nodes_idle
 }
 
-# Each node has a /dev/shm of its own: Open MPI names its segments there by the rank's number on its node.
+# Each node has its own /dev/shm, because Open MPI names its segments there by the rank's number on its node.
 node_command=(unshare --mount)
 if [[ $EUID -ne 0 ]]; then node_command+=(--user --map-current-user --keep-caps); fi
 node_command+=(sh -c 'mount -t tmpfs node /dev/shm && exec "$@"' sh)
@@ -88,7 +87,7 @@ start_node() {
 
 nodes_idle() { [[ $(sinfo --noheader --partition=batch --states=idle --format=%D 2>/dev/null) == *2* ]]; }
 
-# Prints the processes of a node: its daemon, the steps' daemons, and what these started.
+# Prints the processes of a node: its daemon, the step daemons, and their children.
 processes_of_node() {
   local process parent
   cat "$cluster/$1.pid" 2>/dev/null || true
@@ -117,7 +116,7 @@ stop_cluster() {
     [[ -s $cluster/$file ]] || continue
     process=$(<"$cluster/$file")
     kill "$process" 2>/dev/null || true
-    while [[ -e /proc/$process ]]; do sleep 0.1; done  # it writes its state
+    while [[ -e /proc/$process ]]; do sleep 0.1; done  # wait until it has saved its state
   done
   cluster=
 }

@@ -29,7 +29,7 @@ submit() {
   job=$(sbatch --parsable "$@")
   run=runs/slurm-$job
 }
-# Prints nothing if slurmctld does not answer in time.
+# field NAME: prints a field of the job; nothing if slurmctld does not answer in time.
 field() { scontrol show job -o "$job" 2>/dev/null | head -n 1 | tr ' ' '\n' | sed -n "s/^$1=//p"; }
 restarted() {
   local restarts
@@ -38,7 +38,7 @@ restarted() {
 }
 has_left_nodes() { [[ $(field JobState) != @(COMPLETING|) ]]; }
 is_over() { [[ $(field JobState) != @(PENDING|RUNNING|SIGNALING|COMPLETING|SUSPENDED|CONFIGURING|) ]]; }
-# ends_as STATE STATUS RESTARTS
+# ends_as STATE STATUS RESTARTS: waits for the job's end and checks how it ended.
 ends_as() {
   await 90 is_over
   equal "job $job" "$(field JobState) $(field ExitCode) restarts $(field Restarts)" "$1 $2:0 restarts $3"
@@ -47,7 +47,7 @@ log_has() { grep -qE "$1" "lockstep-$job.out" || wrong "lockstep-$job.out has no
 
 # ---- runs
 
-# configure EPOCHS: the options of all runs. A job reads them at each start.
+# configure EPOCHS: writes the options of all runs, which a job reads at each start.
 configure() {
   cat >new.cfg <<CONFIG
 dataset = synthetic
@@ -68,11 +68,11 @@ newest_step() {
   printf '%d' "$((10#$step))"
 }
 trains() { (($(newest_step) >= ${1:-20})); }
-# finish_soon: lets a run without end, which was interrupted, end three epochs later.
+# finish_soon: makes an interrupted endless run end three epochs later.
 finish_soon() { configure $(($(newest_step) / steps_an_epoch + 3)); }
 digest_of_run() { sed -n 's/.*"event":"end","digest":"\([^"]*\)".*/\1/p' "$1/metrics.jsonl" 2>/dev/null; }
-# complete [OPTION...]: `run` has each step once, and the digest of one process, with these options, without
-# interruption.
+# complete [OPTION...]: checks that `run` has each step once, and the digest of an uninterrupted single-process run with
+# these options.
 complete() {
   local expected steps
   rm -rf reference
@@ -85,13 +85,13 @@ complete() {
     awk '$1 == 1' | wc -l)" "$steps"
 }
 endless=1000000
-# begin OPTION... SCRIPT: starts a run without end, and waits until it trains.
+# begin OPTION... SCRIPT: starts an endless run and waits until it trains.
 begin() {
   configure "$endless"
   submit "$@" --config run.cfg
   await 60 trains
 }
-# is_continued [SECONDS [OPTION...]]: the job is restarted once, and the run is complete. OPTION: as of `complete`.
+# is_continued [SECONDS [OPTION...]]: checks that the job restarts once and the run completes. OPTION: see `complete`.
 is_continued() {
   await "${1:-60}" restarted 1
   finish_soon
@@ -345,7 +345,8 @@ done
 [[ -x $launcher ]] || die 4 "no program $launcher; build it: cmake --preset release && cmake --build --preset release"
 program=$(dirname "$(readlink -f "$launcher")")/lockstep
 
-# A source tree in which jobs are submitted. Slurm's own folder is outside of it, where an image must be given it.
+# A source tree from which jobs are submitted. Slurm's folder is outside the tree, so an image must be given access to
+# it.
 folder=$(mktemp -d)
 chmod 711 "$folder"  # munge demands that others can reach its socket
 work=$folder/tree
@@ -373,7 +374,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 start_cluster "$folder/cluster" ||
   die 4 "no private Slurm: $(tail -n 3 "$folder"/cluster/*.out "$folder"/cluster/*.log)"
 
-# The nodes of a case that failed are made as new, since its job may still hold them.
+# After a failed case, resets the nodes, because its job may still hold them.
 after_case() {
   local log
   ((case_status != 0)) || return 0

@@ -8,7 +8,7 @@
 
 namespace lockstep::test {
 
-/// Values in device memory, which the host reaches by copies only.
+/// Values in device memory, which the host can only reach by copies.
 template <class T>
 class DeviceArray {
  public:
@@ -36,7 +36,7 @@ class DeviceArray {
   Buffer buffer_;
 };
 
-/// Runs what `describe` gives to the device's first stream, and waits for its end.
+/// Runs the work that `describe` submits to the device's first stream, and waits for it.
 inline void run_on(Device& device, const std::function<void(Stream&)>& describe) {
   device.record([&] { describe(*device.streams()[0]); })->run();
 }

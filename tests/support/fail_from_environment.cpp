@@ -1,5 +1,5 @@
-// Linked into lockstep-failing, the program with a call to the file system that fails. The environment says
-// which:
+// Linked into lockstep-failing, the lockstep program with a failing call to the file system. The environment
+// chooses it:
 //   FAILING_CALL=N    the Nth call, from 1
 //   FAILING_FILE=TEXT each write to a file with this text in its path
 //   FAILING_ERRNO=E   fails with errno E
@@ -45,7 +45,7 @@ class FaultFromEnvironment {
   }
 
  private:
-  /// Whether the path has this text, which is not empty.
+  /// Whether the path contains `text`; false if `text` is empty.
   static bool has(const FileCall& call, const std::string& text) {
     return !text.empty() && call.path.string().find(text) != std::string::npos;
   }
@@ -65,7 +65,7 @@ class FaultFromEnvironment {
   std::string log_ = variable("FAILING_LOG");
 };
 
-/// The system's files, without waiting for the disk: the machine does not crash in these tests.
+/// The system's files, without the time that fsync takes: the machine does not crash in these tests.
 class FilesWithoutSync : public TestFiles {
  public:
   FilesWithoutSync() : TestFiles(system_files()) {}

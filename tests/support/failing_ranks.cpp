@@ -1,4 +1,4 @@
-// Tests that fail on one rank only, for RanksTest itself: CTest expects that each of them fails.
+// Tests of RanksTest itself that fail on one rank only: CTest expects each of them to fail.
 #include <chrono>
 #include <filesystem>
 #include <thread>

@@ -6,8 +6,7 @@
 
 namespace lockstep::test {
 
-/// Micro-batch in memory of its own, whose arrays a test fills. Initially zeros, without addresses of
-/// samples.
+/// Micro-batch with its own memory, whose arrays a test fills. Initially zeros, without addresses of samples.
 class HostMicroBatch {
  public:
   explicit HostMicroBatch(std::size_t size, bool mixes = false)

@@ -59,7 +59,7 @@ inline std::vector<std::uint8_t> encode_png(const std::vector<std::uint8_t>& pix
   return file;
 }
 
-/// Lossless WebP file, or of a `quality` from 1 to 100. The last of four channels is alpha, which is above 0
+/// WebP file of a `quality` from 1 to 100; 0: lossless. The last of four channels is alpha, which is above 0
 /// in all pixels; such files are lossless.
 inline std::vector<std::uint8_t> encode_webp(const Image& image, float quality = 0.0F) {
   std::vector<std::uint8_t> rgb;

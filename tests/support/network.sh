@@ -18,7 +18,7 @@ make_network() {
   done
 }
 
-# remove_network NAME HOSTS: also one that was made in part.
+# remove_network NAME HOSTS: removes the network, even one that was made only in part.
 remove_network() {
   local i
   for ((i = 0; i < $2; i++)); do ip netns delete "$1-$i" 2>/dev/null || true; done

@@ -6,7 +6,8 @@
 
 namespace lockstep {
 
-/// While it lives, no thread can be started: the system has no memory for its stack.
+/// While an object of this class exists, no thread can be started, as if the system had no memory for its
+/// stack.
 class NoThreads {
  public:
   NoThreads() {

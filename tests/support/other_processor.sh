@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Runs the program of a build folder that may be for another processor. To be sourced by scripts of tests after
-# run_case.sh; they set root and build. Ends the script if this machine does not run the program.
+# Runs the program of a build folder that may be for another processor. Scripts of tests source this after run_case.sh,
+# and set root and build. Skips the script if this machine cannot run the program.
 
 [[ -x ${build:?}/lockstep && -e $build/CPackConfig.cmake ]] ||
   die 4 "no program in $build; build it: cmake --build $build"

@@ -112,8 +112,8 @@ class Photograph {
   std::uint32_t used_ = 0;
 };
 
-/// Writes 300 photographs of three classes into folders of their names in `folder`: 160, 90 and 50. Two more
-/// files are broken: bricks/truncated.jpg and pebbles/text.jpg.
+/// Writes 300 photographs of three classes into folders named after the classes in `folder`: 160, 90 and 50.
+/// Two more files are broken: bricks/truncated.jpg and pebbles/text.jpg.
 inline void write_photographs(const TemporaryFolder& home, const std::string& folder) {
   const auto write = [&](const std::string& name, const std::string& bytes) {
     home.write(folder + "/" + name, bytes);

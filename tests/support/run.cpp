@@ -41,15 +41,15 @@ void write_head(const TemporaryFolder& folder, const std::string& name, std::uin
   folder.write(name, bytes);
 }
 
-/// What starts a program that was built for another processor: the words of TEST_EMULATOR; usually none.
+/// Words that start a program built for another processor, from TEST_EMULATOR; usually none.
 Words emulator() {
   const char* command = std::getenv("TEST_EMULATOR");
   return command != nullptr ? words(command) : Words{};
 }
 
-/// Environment of a program: `more` (NAME=VALUE), what mpirun needs, a folder for temporary files that only
-/// this thread's programs have, since Open MPI removes its own where another job has just begun, and this
-/// process's.
+/// Environment of a program: `more` (NAME=VALUE), the variables that mpirun needs, a temporary folder for
+/// programs of this thread only, since Open MPI may remove its own folder when another job has just begun,
+/// and this process's environment.
 Words environment_with(const Words& more) {
   static thread_local const TemporaryFolder temporary;
   Words variables = more;
@@ -192,7 +192,7 @@ Outcome lockstep(int ranks, const Words& arguments, const Words& environment) {
 
 Outcome mpirun(const std::string& program, int ranks, const Words& arguments, const Words& environment) {
   Words command = on_ranks(ranks, program, arguments);
-  // Runs must end by themselves; the bound keeps a hang from blocking other tests.
+  // Runs must end on their own; the time limit keeps a hang from blocking other tests.
   if (ranks > 0) command = words("timeout -k 5 600") + command;
   const Outcome outcome = run(command, environment);
   return outcome.mpirun_failed ? run(command, environment) : outcome;

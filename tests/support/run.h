@@ -21,7 +21,7 @@ struct Outcome {
   bool mpirun_failed = false;   ///< whether mpirun itself crashed, or hung after its ranks had ended
 };
 
-/// A program in a process group of its own, which is ended with the object if it still runs.
+/// A running program in its own process group, which the destructor kills if it still runs.
 class Started {
  public:
   /// `environment`: NAME=VALUE, added to this process's.
@@ -33,14 +33,15 @@ class Started {
   pid_t process() const { return process_; }
   /// Waits until a line of stdout starts with `start`. Fails the test if the program ends before.
   void await_line(const std::string& start);
-  /// Processes below this one that run `program`, in the order of their numbers.
+  /// Processes that run `program`, among this one and its descendants, ordered by process ID.
   std::vector<pid_t> processes_of(const std::filesystem::path& program) const;
-  /// Waits for the end. `out` is what await_line has not read. Fails the test after `seconds`. An mpirun that
-  /// hangs after its ranks have ended (Open MPI 4.1.4 sometimes does) is killed.
+  /// Waits for the program to end; fails the test after `seconds`. `out`: stdout after the lines that
+  /// await_line has read. An mpirun that hangs after its ranks have ended (Open MPI 4.1.4 sometimes does) is
+  /// killed.
   Outcome wait(double seconds = 60.0);
 
  private:
-  /// The mpirun below this process whose ranks have all ended; 0: none.
+  /// A descendant that is mpirun and whose ranks have all ended; 0: none.
   pid_t mpirun_without_ranks() const;
 
   TemporaryFolder folder_;
@@ -66,7 +67,7 @@ Outcome lockstep(int ranks, const Words& arguments, const Words& environment = {
 /// --data-dir: runs of a tenth of a second on real data.
 void write_small_fashion_mnist(const TemporaryFolder& folder, std::uint32_t train, std::uint32_t test);
 
-/// Events in metrics.jsonl of a run directory, without times and without those about checkpoints.
+/// Events in metrics.jsonl of a run directory, without times and without events about checkpoints.
 Words record_of(const std::filesystem::path& run);
 
 /// Digest that a training or `inspect` prints, without the note after it.

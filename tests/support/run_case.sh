@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # variables of the script and for it
-# Cases of a script of tests, to be sourced by it. The script sets `cases`, the names of functions, and `work`, a folder.
+# Runs the cases of a test script, which sources this file and sets `cases`, the names of functions, and `work`, a
+# folder.
 
 say() { printf '%s\n' "$*"; }
 die() { # STATUS MESSAGE
@@ -11,7 +12,7 @@ skip() {
   say "skipped: $*"
   exit 77
 }
-# A case ends at the first thing that is not as expected.
+# wrong MESSAGE: prints what is not as expected, and ends the case.
 wrong() {
   say "  $*" >&2
   exit 1
@@ -50,8 +51,9 @@ choose_cases() {
   done
 }
 
-# run_case FUNCTION FILE: runs it in a subshell, which its first failed command ends. Sets case_status; FILE gets stderr
-# and the failed command. In a condition (`if run_case ...`), bash would ignore failed commands.
+# run_case FUNCTION FILE: runs the function in a subshell, which ends at the first command that fails. Sets case_status;
+# writes stderr and the command that failed to FILE. In a condition (`if run_case ...`), bash would ignore failed
+# commands.
 run_case() {
   set +e
   (set -eE && trap 'say "  line $LINENO: $BASH_COMMAND" >&2' ERR && "$1") 2>"$2"

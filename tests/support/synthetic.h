@@ -37,8 +37,9 @@ class Synthetic : public Dataset {
       }
     }
   }
-  /// Gives the samples the targets of another task, which follow from their classes: the class as a number in
-  /// the unit of target_scale(), or for each class whether it is at most the sample's.
+  /// Gives the samples targets for another task, derived from their classes. Regression: the class as a
+  /// number in the unit of target_scale(). Multilabel: for each class, whether it is at most the class of the
+  /// sample.
   void set_task(Task task) {
     task_ = task;
     targets_.clear();
@@ -47,7 +48,7 @@ class Synthetic : public Dataset {
       for (int k = 0; task == Task::multilabel && k < classes_; ++k) targets_.push_back(k <= label ? 1 : 0);
     }
   }
-  /// This data set, in which samples of `which` cannot be read: "sample N: damaged".
+  /// A copy of this data set in which samples for which `which` is true cannot be read: "sample N: damaged".
   Synthetic damaged(const std::function<bool(std::uint64_t id)>& which,
                     Category reason = Category::data) const {
     Synthetic set = *this;

@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// Table of the text of a file t.csv.
+/// Table read from `text`, the contents of a file t.csv.
 inline CsvTable parsed(std::string_view text, const CsvOptions& options = {}) {
   CsvReader reader(text, "t.csv");
   return parse_csv_table(reader, options);
@@ -23,13 +23,13 @@ inline std::string column(const std::vector<std::string>& cells, char separator 
   return text;
 }
 
-/// Table of the text of a file t.csv, encoded as its training rows are, with labels.
+/// Table read from `text`, the contents of a file t.csv, encoded like its training rows, with labels.
 inline EncodedTable encoded(std::string_view text, const TableEncoding& encoding) {
   CsvReader reader(text, "t.csv");
   return read_encoded_table(reader, encoding, encoding.label_column);
 }
 
-/// Data sets of the texts of two files t.csv.
+/// Data sets of two files t.csv with these contents.
 inline DatasetPair csv_datasets(std::string_view train, std::string_view test,
                                 Task task = Task::classification) {
   CsvTable table = parsed(train);

@@ -13,7 +13,7 @@ namespace lockstep {
 /// Files of an archive: names and contents.
 using TarFiles = std::vector<std::pair<std::string, std::string>>;
 
-/// Formats of tar archives, which differ in their long names.
+/// Formats of tar archives, which differ in how they store long names.
 enum class TarFormat { ustar, gnu, pax };
 
 /// Header of an entry. `name` has at most 100 bytes, `prefix` 155.
@@ -38,7 +38,7 @@ inline std::string tar_header(const std::string& name, std::size_t size, char ty
   return header;
 }
 
-/// Entry with its bytes, filled up to whole blocks.
+/// Header and contents of an entry, padded to whole blocks.
 inline std::string tar_entry(const std::string& name, const std::string& bytes, char type = '0',
                              const std::string& prefix = {}) {
   return tar_header(name, bytes.size(), type, prefix) + bytes +

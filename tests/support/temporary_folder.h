@@ -30,19 +30,19 @@ class TemporaryFolder {
   const std::filesystem::path& path() const { return path_; }
   std::string string() const { return path_.string(); }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  /// Writes a file, into a folder that is made if it is missing. Returns its path.
+  /// Writes a file, and makes its folder if that is missing. Returns its path.
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary)
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return path_ / name;
   }
-  /// Writes a script of bash that can be run.
+  /// Writes an executable bash script.
   void write_script(const std::string& name, const std::string& text) const {
     std::filesystem::permissions(write(name, "#!/bin/bash\n" + text + "\n"),
                                  std::filesystem::perms::owner_all);
   }
-  /// Names of the folder's entries, ascending.
+  /// Sorted names of the entries of the folder.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(path_)) {

@@ -77,7 +77,7 @@ void TestFiles::apply(const Change& change, Tree& tree) {
       tree[change.place.folder].entries[change.place.name] = change.node;
       break;
   }
-  // A folder of a lost mkdir may be named first as the folder of a change.
+  // The folder of a change may be missing, if its mkdir was lost.
   if (change.place.folder != 0) tree[change.place.folder].kind = FileKind::folder;
 }
 

@@ -23,8 +23,8 @@ struct FileCall {
   bool writes = false;  ///< whether it needs room on the disk; open: whether it may create the file
 };
 
-/// File system whose calls can fail: a disk in memory, which can also crash as a machine does, or another
-/// file system.
+/// File system whose calls can fail: a disk in memory, which can also lose data as in a crash of the machine,
+/// or another file system.
 ///
 /// On the disk in memory, data of a file are durable after fsync of the file; names that were created,
 /// renamed or removed, after fsync of the folder (of a rename: of the new name's folder). That is all that
@@ -32,7 +32,7 @@ struct FileCall {
 /// root.
 class TestFiles : public FileSystem {
  public:
-  /// Errno with which a call fails; 0: it is passed on, as all are without a function.
+  /// Errno with which a call fails; 0: the call is passed on. Without such a function, all calls are.
   using ErrorOf = std::function<int(const FileCall&)>;
 
   /// An empty disk in memory.
@@ -41,21 +41,21 @@ class TestFiles : public FileSystem {
   explicit TestFiles(FileSystem& inner, ErrorOf error_of = {})
       : inner_(&inner), error_of_(std::move(error_of)) {}
 
-  /// Counts calls anew, and lets those fail for which `error_of` returns an errno. A call of close that fails
-  /// closes the file. drop_cache and free_space always succeed and are not counted.
+  /// Restarts the count of calls, and lets calls fail for which `error_of` returns an errno. A close that
+  /// fails still closes the file. drop_cache and free_space always succeed and are not counted.
   void fail(ErrorOf error_of = {});
   /// Number of calls since fail().
   std::uint64_t calls() const { return calls_; }
   /// Whether each pread returns a wrong bit, unless the file may be in the cache: drop_cache was not called.
   void flip_bits(bool flip) { flips_bits_ = flip; }
 
-  // The following are for the disk in memory only.
+  // The following functions are for the disk in memory only.
 
-  /// State after a crash now: all durable changes, and of the later changes a choice, in their order. A write
-  /// consists of a change of the file's size and one change for each 512 bytes of the file. Choice 0 picks
-  /// none, 1 all, others pseudo-random ones: a beginning, or each with a certain probability.
+  /// State after a crash now: all durable changes and a selection of the later ones, in their order. A write
+  /// consists of a change of the file's size and one change for each 512 bytes of the file. Choice 0 selects
+  /// none, 1 all, others a pseudo-random set: the first few, or each with a certain probability.
   std::unique_ptr<TestFiles> crash(std::uint64_t choice) const;
-  /// Number of changes that are not durable.
+  /// Number of changes that are not durable yet.
   std::size_t unsynced() const;
   /// Makes all changes durable.
   void sync_all();
@@ -131,7 +131,7 @@ class TestFiles : public FileSystem {
   int open_in_memory(const Path& path, int flags);
   ssize_t read_at(const Handle& file, void* data, std::size_t bytes, std::uint64_t offset) const;
   std::uint64_t used_now() const;
-  /// Whether the call fails; then errno is set.
+  /// Whether the call has to fail; if so, sets errno.
   bool fails(const char* name, const Path& path, bool writes = false);
   bool fails(const char* name, int descriptor, bool writes = false);
 

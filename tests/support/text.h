@@ -13,7 +13,7 @@ namespace lockstep::test {
 
 using Words = std::vector<std::string>;
 
-/// Words of `line`, which spaces separate. Each {} becomes the next of `values`, which may contain spaces.
+/// Words of `line`, separated by spaces. Each {} becomes the next of `values`, which may contain spaces.
 template <class... Values>
 Words words(const std::string& line, const Values&... values) {
   [[maybe_unused]] const auto text_of = [](const auto& value) {
@@ -74,7 +74,7 @@ inline std::string after_last(const std::string& text, const std::string& mark) 
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
-/// The line of `text` that starts with `start`, without it; fails the test when there is none.
+/// The rest of the line of `text` that starts with `start`; fails the test if there is no such line.
 inline std::string line_after(const std::string& text, const std::string& start) {
   for (const std::string& line : lines_of(text)) {
     if (line.starts_with(start)) return line.substr(start.size());

@@ -1,4 +1,4 @@
-// Steps allocate nothing: counts the calls of operator new.
+// Steps must not allocate memory. The tests count calls of operator new.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 static std::atomic<std::uint64_t> calls{0};
 
-// The thread sanitizer has operators of its own, and nothing is counted under it.
+// The thread sanitizer replaces these operators, so allocations are not counted under it.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define LOCKSTEP_OPERATORS_ARE_TAKEN
@@ -17,8 +17,8 @@ static std::atomic<std::uint64_t> calls{0};
 #endif
 
 #ifndef LOCKSTEP_OPERATORS_ARE_TAKEN
-// All forms of the operator that the library calls, so that memory is freed by the allocator that it came
-// from.
+// Replaces all forms of the operators that the library calls, so that memory is freed by the allocator it
+// came from.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++calls;
   return std::malloc(bytes);
@@ -45,7 +45,7 @@ namespace {
 #ifndef LOCKSTEP_OPERATORS_ARE_TAKEN
 TEST(CountAllocations, SeesThem) {
   const std::uint64_t before = calls.load();
-  operator delete(operator new(1000));  // calls, which a compiler must keep, unlike new-expressions
+  operator delete(operator new(1000));  // explicit calls: compilers may elide new-expressions, but not these
   EXPECT_GT(calls.load(), before);
 }
 #endif
@@ -65,7 +65,7 @@ TEST_P(AllocationFree, TheStepAfterTheFirstEpoch) {
     chosen.model_ema = true;
     chosen.model_ema_decay = 0.99;
     chosen.execution.threads = threads;
-    chosen.execution.shares = ShareRule::equal;  // decisions on shares, some times a second, may allocate
+    chosen.execution.shares = ShareRule::equal;  // occasional decisions on shares may allocate
     if (threads == 2) chosen = augmented(chosen);
     Trainer trainer = small_trainer(chosen);
     for (std::uint64_t i = 0; i < trainer.steps_per_epoch(); ++i) {

@@ -14,7 +14,7 @@ TEST(CpuBackend, CallsWorkOnAllItsThreadsAtOnce) {
   constexpr int threads = 3;
   const auto backend =
       make_cpu_backend({.execution = {.device = DeviceKind::cpu, .threads = threads}, .pin = false});
-  std::barrier together(threads);  // never passed if one call began after another had returned
+  std::barrier together(threads);  // never opens if one call starts only after another has returned
   std::mutex mutex;
   std::set<std::thread::id> seen;
   backend->on_host_threads([&] {

@@ -87,7 +87,7 @@ TEST(CheckInput, PixelsAreNumbersFrom0To1) {
   check({-100.0, 1e6}, {58.4}, Encoding::floats);
 }
 
-/// Forty samples, of which number 17 has another label or other targets.
+/// Forty samples. Sample 17 has a wrong label or wrong targets.
 struct OneWrong : test::Synthetic {
   explicit OneWrong(Task task) : Synthetic(40, {1, 4, 4}, 4) { set_task(task); }
   int wrong_label = 0;

@@ -1,4 +1,4 @@
-// Checkpoints that a run writes beside its steps: five steps an epoch.
+// Checkpoints that a run writes concurrently with its steps. Five steps per epoch.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -17,13 +17,13 @@
 namespace lockstep::test {
 namespace {
 
-/// A disk on which the first checkpoint does not get its name before release().
+/// A disk on which checkpoints get their final names only after release().
 class WaitingDisk {
  public:
   void release() {
     if (!released_.try_wait()) released_.count_down();
   }
-  /// Waits for the end of the thread that has written the first checkpoint.
+  /// Waits until the thread that wrote the first checkpoint has ended.
   void wait_for_its_thread() { written_.wait(); }
 
  private:
@@ -33,7 +33,7 @@ class WaitingDisk {
                        if (call.name == "rename" && call.path.extension() == ".tmp" &&
                            call.path.filename().string().starts_with(".step-")) {
                          released_.wait();
-                         thread_local std::shared_ptr<void> at_end;  // deleted when the thread ends
+                         thread_local std::shared_ptr<void> at_end;  // its deleter runs when the thread ends
                          if (std::exchange(is_first_, false)) {
                            at_end = {nullptr, [this](void*) { written_.count_down(); }};
                          }
@@ -43,7 +43,7 @@ class WaitingDisk {
   ScopedFiles scope_{waiting_};
 };
 
-/// Lets writes fail to checkpoints whose temporary names begin with `name`.
+/// Makes writes fail for checkpoints whose temporary names begin with `name`.
 TestFiles::ErrorOf failing_writes(const std::string& name, int error) {
   return [=](const FileCall& call) {
     const std::string checkpoint = call.path.parent_path().filename();
@@ -52,7 +52,7 @@ TestFiles::ErrorOf failing_writes(const std::string& name, int error) {
 }
 
 struct CheckpointedRun {
-  std::vector<std::uint64_t> steps;  ///< of the checkpoints that were written
+  std::vector<std::uint64_t> steps;  ///< steps of the written checkpoints
   std::function<void(const CheckpointReport&)> on_checkpoint = [](const CheckpointReport&) {};
   std::function<void(std::uint64_t step)> on_step = [](std::uint64_t) {};
   std::function<void(Request)> act;
@@ -84,7 +84,7 @@ TEST(Checkpointer, TheBestEpochHasACheckpointThoughTheOneBeforeItIsStillWritten)
   const TemporaryFolder folder;
   WaitingDisk disk;
   CheckpointedRun run;
-  // The request at the end of the epoch comes before the wait for the checkpoint of step 3.
+  // The second request is at the end of the epoch, before the run waits for the checkpoint of step 3.
   int requests = 0;
   run.act = [&](Request) {
     if (++requests == 2) disk.release();
@@ -103,7 +103,7 @@ TEST(Checkpointer, ACheckpointThatIsDueDuringAWriteFollowsIt) {
   WaitingDisk disk;
   CheckpointedRun run;
   TrainerOptions chosen = with_epochs(3);
-  chosen.learning_rate = 0.0F;  // nothing ever gets better than after the first epoch
+  chosen.learning_rate = 0.0F;  // no epoch is better than the first
   run.on_step = [&](std::uint64_t step) {
     if (step != 12) return;
     disk.release();
@@ -117,7 +117,7 @@ TEST(Checkpointer, TheBestCheckpointStaysUntilThatOfABetterEpochIsWritten) {
   const TemporaryFolder folder;
   CheckpointedRun run;
   TrainerOptions chosen = with_epochs(2);
-  chosen.on_nan = OnNan::rollback;  // checkpoints wait for each other instead of coming later
+  chosen.on_nan = OnNan::rollback;  // a checkpoint waits for the previous one instead of being postponed
   bool best_stays = false;
   run.on_checkpoint = [&](const CheckpointReport& report) {
     if (report.step == 9) best_stays = std::filesystem::exists(folder / "step-00000005");
@@ -133,7 +133,7 @@ TEST(Checkpointer, TheBestTheNewestAndTheOneForARollbackStay) {
   const TemporaryFolder folder;
   TrainerOptions chosen = with_epochs(3);
   chosen.on_nan = OnNan::rollback;
-  chosen.learning_rate = 0.0F;  // nothing ever gets better than after the first epoch
+  chosen.learning_rate = 0.0F;  // no epoch is better than the first
   chosen.max_steps = 13;
   CheckpointedRun().train(folder, chosen, {.every = {}, .keep = 1});
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"step-00000005", "step-00000010", "step-00000013"}));
@@ -187,7 +187,7 @@ TEST(Checkpointer, ARunIsResumedBeforeItsCheckpointsAreWritten) {
                [&] { trainer.resume(folder / "step-00000005"); });
 }
 
-/// A checkpoint within an epoch replaces the steps that the process has made of its own epoch.
+/// Resuming from a checkpoint within an epoch discards the steps that the process made before.
 TEST(Checkpointer, ARunIsResumedWhateverTheTrainerHasDoneBefore) {
   const TemporaryFolder folder;
   Trainer whole = small_trainer(with_epochs(2));
@@ -207,7 +207,7 @@ TEST(Checkpointer, ARunIsResumedWhateverTheTrainerHasDoneBefore) {
   }
 }
 
-/// The next start would continue from the later checkpoint.
+/// Otherwise the next start would resume from the later checkpoint.
 TEST(Checkpointer, ARunDoesNotContinueBesideALaterCheckpoint) {
   const TemporaryFolder folder;
   CheckpointedRun().train(folder, with_epochs(2), {.every = {}, .keep = 2});
@@ -268,7 +268,7 @@ TEST(Checkpointer, TheCheckpointOfAStopIsTriedAgainWhileTheDiskIsFull) {
   trainer.on_event = observer([&](const CheckpointReport& report) {
     if (report.step != 7) return;
     failures.push_back(report.failure);
-    disk.fail();  // there is room again
+    disk.fail();  // the disk has room again
   });
   trainer.write_checkpoints(folder.path(), {.every = {}});
   const ScopedFiles scope(disk);
@@ -279,7 +279,7 @@ TEST(Checkpointer, TheCheckpointOfAStopIsTriedAgainWhileTheDiskIsFull) {
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"step-00000005", "step-00000007"}));
 }
 
-/// An epoch is evaluated where the run ends within it, even if it did not end there before.
+/// A run that ends within an epoch is evaluated there, even if an earlier run went past that step.
 TEST(Checkpointer, TheNumberOfStepsMayChange) {
   const TemporaryFolder folder;
   struct Resumed {

@@ -57,7 +57,7 @@ TEST_F(Evaluators, ConfusionCountsEachSampleOnce) {
   }
 }
 
-/// The last micro-batch has five samples, and none of the third one can be read.
+/// The last micro-batch has five samples; the third has no readable sample.
 TEST(Evaluation, LabelsAreThoseOfTheSamplesThatCanBeRead) {
   const auto is_bad = [](std::uint64_t id) { return id == 0 || id == 9 || id == 76 || id / 8 == 2; };
   Synthetic dataset = test_set().damaged(is_bad);
@@ -87,9 +87,9 @@ TEST(Evaluation, LabelsAreThoseOfTheSamplesThatCanBeRead) {
 
 TEST_F(Evaluators, RoundsFollowFromTheWork) {
   EXPECT_EQ(evaluation_rounds(network_.session, small_network(), 77, 8), 1U);
-  const auto resnet50 = make_model("resnet50", {3, 224, 224}, 1000);  // 4.1e9 multiply-adds an image
+  const auto resnet50 = make_model("resnet50", {3, 224, 224}, 1000);  // 4.1e9 multiply-adds per image
   EXPECT_NEAR(static_cast<double>(evaluation_rounds(network_.session, *resnet50, 50000, 2)), 10225.0, 100.0);
-  EXPECT_EQ(evaluation_rounds(network_.session, *resnet50, 50000, 64), 782U);  // at most one leaf each
+  EXPECT_EQ(evaluation_rounds(network_.session, *resnet50, 50000, 64), 782U);  // no more rounds than leaves
   EXPECT_EQ(evaluation_rounds(network_.session, *resnet50, 0, 64), 1U);
 }
 

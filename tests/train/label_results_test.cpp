@@ -18,7 +18,8 @@ double precision_of(const Floats& outputs, const Floats& targets) {
   return label_results(outputs, targets, 1)[0].average_precision;
 }
 
-/// By the definition: for each distinct score, precision and recall of "at least this score".
+/// Average precision by its definition: for each distinct score, precision and recall of "at least this
+/// score".
 double naive_average_precision(const Floats& outputs, const Floats& targets) {
   const std::set<float, std::greater<>> thresholds(outputs.begin(), outputs.end());
   double sum = 0.0, recall_before = 0.0, positives = 0.0;
@@ -42,7 +43,7 @@ TEST(LabelResults, AveragePrecisionByHand) {
   EXPECT_DOUBLE_EQ(precision_of({3, 2, 1, 0}, {0, 0, 1, 1}), (1.0 / 3 + 2.0 / 4) / 2);
   EXPECT_DOUBLE_EQ(precision_of({3, 2, 1, 0}, {1, 0, 1, 0}), (1.0 + 2.0 / 3) / 2);
   EXPECT_DOUBLE_EQ(precision_of({0.1F, 0.4F, 0.35F, 0.8F}, {0, 0, 1, 1}),
-                   (1.0 + 2.0 / 3) / 2);  // the example of scikit-learn's page
+                   (1.0 + 2.0 / 3) / 2);  // example from scikit-learn's documentation
   EXPECT_EQ(precision_of({-1}, {1}), 1.0);
 }
 
@@ -58,7 +59,7 @@ TEST(LabelResults, AveragePrecisionIsThatOfTheDefinition) {
     Floats outputs, targets;
     for (std::uint32_t i = 0; i <= seed; ++i) {
       const auto words = philox(seed, {i, 0, 0, 0});
-      const std::uint32_t distinct = seed % 2 == 0 ? 1000 : 5;  // many equal scores, or few
+      const std::uint32_t distinct = seed % 2 == 0 ? 1000 : 5;  // few or many ties
       outputs.push_back(static_cast<float>(words[0] % distinct) - 2.0F);
       targets.push_back(words[1] % 3 == 0 || i == 0 ? 1.0F : 0.0F);
     }
@@ -76,7 +77,7 @@ TEST(LabelResults, CountsAreThoseOfEachLabel) {
   };
   EXPECT_EQ(counts(0), (std::vector<std::uint64_t>{2, 2, 1}));
   EXPECT_EQ(counts(1), (std::vector<std::uint64_t>{2, 2, 1}));
-  EXPECT_EQ(counts(2), (std::vector<std::uint64_t>{0, 2, 0}));  // a logit of 0 does not predict
+  EXPECT_EQ(counts(2), (std::vector<std::uint64_t>{0, 2, 0}));  // a logit of 0 does not predict the label
   EXPECT_EQ(results[2].average_precision, 0.0);
   EXPECT_DOUBLE_EQ(mean_average_precision(results),
                    (results[0].average_precision + results[1].average_precision) / 2);

@@ -1,4 +1,4 @@
-// Steps that are not finite, and how a run continues.
+// Steps with non-finite losses or gradients, and how the run continues.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -48,7 +48,8 @@ TEST(NotFinite, SkipLeavesTheStepOut) {
   EXPECT_NE(skipped.digest, clean.digest);
 }
 
-/// The step has changed nothing, so that a checkpoint just before it makes rollback the same as skip.
+/// A non-finite step changes nothing, so rolling back to a checkpoint just before it is the same as skipping
+/// it.
 TEST(NotFinite, RollbackToTheStepBeforeIsTheSameAsSkip) {
   const Poisoned train({sample_of_step(3)});
   const TemporaryFolder folder;
@@ -61,7 +62,8 @@ TEST(NotFinite, RollbackToTheStepBeforeIsTheSameAsSkip) {
   EXPECT_TRUE(back.returns().starts_with("3>2 ")) << back.returns();
 }
 
-/// The batches from the checkpoint to the step are not made: as if all of them were skipped.
+/// After a rollback, the batches between the checkpoint and the non-finite step are not repeated, as if all
+/// had been skipped.
 TEST(NotFinite, RollbackPassesOverTheBatchesSinceTheCheckpoint) {
   std::set<std::uint64_t> all;
   const Permutation order(300, options().seed, 0);
@@ -77,8 +79,8 @@ TEST(NotFinite, RollbackPassesOverTheBatchesSinceTheCheckpoint) {
   EXPECT_EQ(back.losses, skipped.losses);
 }
 
-/// The run is stopped between both steps. The checkpoint of the stop, which the whole run does not have, is
-/// not one to go back to.
+/// The run is stopped between the two non-finite steps. The checkpoint written at the stop, which the
+/// uninterrupted run lacks, must not be used for a rollback.
 TEST(NotFinite, AResumedRunGoesBackToTheSameCheckpoints) {
   const Poisoned train({sample_of_step(3), sample_of_step(5)});
   const TrainerOptions chosen = poisoned_options(OnNan::rollback, 3);
@@ -135,7 +137,6 @@ TEST(NotFinite, AParameterEndsTheRunAtTheEndOfTheEpochAndIsInNoCheckpoint) {
   EXPECT_TRUE(checkpoints.names().empty());
 }
 
-/// All samples.
 std::set<std::uint64_t> everything() {
   std::set<std::uint64_t> all;
   for (std::uint64_t id = 0; id < 300; ++id) all.insert(id);

@@ -47,7 +47,7 @@ NamedTensor tensor(const std::string& name, std::vector<std::int64_t> shape) {
   return {name, std::move(shape), std::span(numbers).first(size)};
 }
 
-/// Tensors as PyTorch saves them for Example(3), in another order than in the network.
+/// Tensors as PyTorch saves them for Example(3), ordered differently than in the network.
 std::vector<NamedTensor> state_dict() {
   return {tensor("fc.bias", {3}),
           tensor("fc.weight", {3, 8}),
@@ -132,7 +132,7 @@ TEST_F(Load, SavedFileHoldsAllThatPyTorchWants) {
   for (const TensorInfo& info : file.tensors()) {
     names.push_back(info.name);
   }
-  // Whole numbers first: all data lie at multiples of their size.
+  // The integer tensor comes first, so that all data are aligned to their element size.
   EXPECT_EQ(names, (std::vector<std::string>{"bn.num_batches_tracked", "conv.weight", "bn.weight", "bn.bias",
                                              "bn.running_mean", "bn.running_var", "fc.weight", "fc.bias"}));
   EXPECT_EQ(file.tensors()[0].dtype, "I64");

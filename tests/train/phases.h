@@ -10,7 +10,7 @@
 
 namespace lockstep::test {
 
-/// Parts of a run of the small network, up to its steps.
+/// Components of a run of the small network, up to and including its steps.
 struct Phases {
   Placement placement;
   Run run;
@@ -29,7 +29,7 @@ struct Phases {
         steps(session, run, *graph, state) {}
 };
 
-/// A network with its first values, compiled for evaluations in micro-batches of `samples`.
+/// A network with its initial values, compiled for evaluation in micro-batches of `samples`.
 struct NetworkToEvaluate {
   Session session;
   ArenaLayout layout;

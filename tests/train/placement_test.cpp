@@ -1,4 +1,4 @@
-// Decisions that ranks make together from the facts of each of them, as a table.
+// Table of placement decisions that ranks derive from the facts of all ranks.
 #include "train/session/placement.h"
 
 #include <gtest/gtest.h>
@@ -29,9 +29,9 @@ struct Case {
   std::vector<RankFacts> ranks;
   std::vector<DeviceKind> devices;
   bool nccl = false;
-  Reduce reduce = Reduce::canonical;  ///< as asked for
+  Reduce reduce = Reduce::canonical;  ///< as requested
   std::size_t steps_at_once = 1;
-  /// The beginning of each warning, and the rank that prints it.
+  /// Each warning: the rank that prints it, and the beginning of its text.
   std::vector<std::pair<std::size_t, std::string>> warnings = {};
   Transport transport = Transport::automatic;
 };

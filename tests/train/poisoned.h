@@ -15,8 +15,8 @@
 /// Runs in which some samples lead to losses that are not finite.
 namespace lockstep::test {
 
-/// Samples like those of train_set() with a second channel: black, but white in poisoned ones, which
-/// poisoned_options() divide by almost zero.
+/// Samples like those of train_set() with a second channel, which is white in poisoned samples and black in
+/// others. poisoned_options() divide it by almost zero.
 class Poisoned : public Synthetic {
  public:
   explicit Poisoned(const std::set<std::uint64_t>& poisoned, std::uint64_t size = 300)
@@ -27,7 +27,7 @@ class Poisoned : public Synthetic {
   }
 };
 
-/// Epochs of five steps.
+/// Options for epochs of five steps.
 inline TrainerOptions poisoned_options(OnNan on_nan, int epochs = 2) {
   TrainerOptions chosen = options();
   chosen.epochs = epochs;
@@ -39,13 +39,13 @@ inline TrainerOptions poisoned_options(OnNan on_nan, int epochs = 2) {
   return chosen;
 }
 
-/// Number of a sample of step `step` of the first epoch, from 1.
+/// Id of a sample that step `step` of the first epoch uses; steps count from 1.
 inline std::uint64_t sample_of_step(std::uint64_t step) {
   return Permutation(300, options().seed, 0)(64 * (step - 1) + 5);
 }
 
-/// `batch_norm`: without it, the sums of poisoned samples overflow in pooling on every device; a GPU's batch
-/// norm may divide them by infinity.
+/// Without `batch_norm`, the sums of poisoned samples overflow in pooling on every device. With it, a GPU may
+/// divide them by infinity.
 inline std::unique_ptr<Network> two_channel_network(bool batch_norm = true) {
   auto network = std::make_unique<Network>(Shape{2, 12, 12});
   Value x = conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1});
@@ -55,13 +55,13 @@ inline std::unique_ptr<Network> two_channel_network(bool batch_norm = true) {
   return network;
 }
 
-/// Trainer of a two_channel_network() that begins with a NaN in the parameters whose names end with
-/// `name_end`; no loss of a training step depends on a running mean.
+/// Trainer of a two_channel_network() that starts with a NaN in each parameter whose name ends with
+/// `name_end`. With the default, running_mean, no training loss depends on the NaN.
 struct TrainerWithNan {
   std::unique_ptr<Network> network = two_channel_network();
   Poisoned train{{}}, test{{}, 77};
   Trainer trainer;
-  std::string name;  ///< of the last of these parameters
+  std::string name;  ///< name of the last of these parameters
 
   explicit TrainerWithNan(const TrainerOptions& chosen, const std::string& name_end = "running_mean")
       : trainer(world(), *network, train, test, chosen) {
@@ -73,17 +73,17 @@ struct TrainerWithNan {
   }
 };
 
-/// What a run did.
+/// Reports and results of a run.
 struct PoisonedRun {
   std::vector<NotFiniteReport> reports;
-  std::vector<std::uint64_t> skipped_steps;  ///< of epochs
-  std::vector<double> losses;                ///< of epochs: training, if a step counts; test
-  std::vector<bool> best;                    ///< of epochs
+  std::vector<std::uint64_t> skipped_steps;  ///< per epoch
+  std::vector<double> losses;                ///< per epoch: training loss if any step counts, then test loss
+  std::vector<bool> best;                    ///< per epoch
   std::function<void(const CheckpointReport&)> on_checkpoint;
   std::string digest;
-  bool batch_norm = true;  ///< of the network
+  bool batch_norm = true;  ///< whether the network has batch norm
 
-  /// Steps of the reports with the steps to which the run went back: "3>2 7>6".
+  /// Reported steps with the steps that the run rolled back to: "3>2 7>6".
   std::string returns() const {
     std::string text;
     for (const NotFiniteReport& report : reports) {
@@ -93,8 +93,8 @@ struct PoisonedRun {
     return text;
   }
 
-  /// `folder`: for checkpoints; empty: none. `from`: checkpoint to continue from; empty: a new run. `stop`:
-  /// step after which the run is stopped; 0: none. Adds to what an earlier part of the run did.
+  /// `folder`: folder for checkpoints; empty: none are written. `from`: checkpoint to resume; empty: a new
+  /// run. `stop`: step after which to stop; 0: never. Appends to the results of earlier parts of the run.
   void train(const World& world, const Dataset& train, const TrainerOptions& chosen,
              const std::filesystem::path& folder = {}, const CheckpointOptions& checkpoint_options = {},
              const std::filesystem::path& from = {}, std::uint64_t stop = 0) {

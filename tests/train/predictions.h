@@ -14,7 +14,7 @@ inline EvaluationOptions in_micro_batches_of(int samples, ExecutionOptions execu
   return {.batch = {.size = samples, .micro_batches = 1}, .execution = std::move(execution)};
 }
 
-/// All blocks of a prediction in one.
+/// All blocks of a prediction, concatenated.
 struct Predicted {
   std::vector<float> values;
   std::vector<std::uint64_t> unreadable;
@@ -39,7 +39,7 @@ struct Predicted {
     });
   }
 
-  /// Bits of `values`, as NaN is not equal to itself.
+  /// Bits of `values`, for comparisons in which NaN equals itself.
   std::vector<std::uint32_t> bits() const {
     std::vector<std::uint32_t> words;
     for (const float value : values) words.push_back(std::bit_cast<std::uint32_t>(value));

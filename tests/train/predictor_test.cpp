@@ -73,7 +73,7 @@ TEST(Predictor, PassesOnErrorsOfItsCaller) {
   });
 }
 
-/// Labels are for evaluations; targets are copied with their samples.
+/// Labels are needed only for evaluation; targets are copied with their samples.
 TEST(Predictor, NeedsAFunctionAndTargetsButNoLabels) {
   struct Unlabelled : Synthetic {
     using Synthetic::Synthetic;

@@ -44,7 +44,7 @@ void update_by_hand(const Network& network, const Replica& replica, std::span<co
   }
 }
 
-/// The loop of examples/from_scratch.cpp.
+/// Trains with the loop of examples/from_scratch.cpp and returns the digest.
 std::string train_by_hand(const Network& network, const TrainerOptions& chosen) {
   const auto batch = static_cast<std::uint64_t>(chosen.batch.size);
   const auto part = batch / static_cast<std::uint64_t>(chosen.batch.micro_batches);
@@ -89,7 +89,7 @@ TEST(Replica, LoopByHandTrainsAsTheTrainerDoes) {
 }
 
 /// Products and sums of the parameters are denormal. The other thread starts before the replica is
-/// constructed, and so does not inherit its treatment of denormals.
+/// constructed, so it does not inherit the treatment of denormals that the constructor sets.
 TEST(Replica, HasTheSameBitsOnAThreadThatDidNotConstructIt) {
   std::promise<std::function<void()>> work;
   std::thread other([coming = work.get_future()]() mutable { coming.get()(); });

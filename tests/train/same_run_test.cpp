@@ -26,7 +26,7 @@ const test::Synthetic data(40, {1, 28, 28}, 4);
 const std::unique_ptr<Network> network = make_model("lenet", {1, 28, 28}, 4);
 const std::vector<Line> identity = identity_of_run(*network, data, data);
 
-/// tests/program/one_rank_only_test.cpp tries every option.
+/// tests/program/one_rank_only_test.cpp covers all options.
 TEST(LinesOfRun, NamesWhatDiffers) {
   TrainerOptions other;
   other.optimizer.momentum = 0.3;
@@ -45,7 +45,8 @@ TEST(IdentityOfRun, HoldsTheDataSets) {
             (Names{"validation set", "contents of the validation files"}));
 }
 
-/// Another library changes only the pixels; a flipped bit, neither pixels nor the size of a file.
+/// A different decoder library changes only the pixels. A flipped bit may change neither the pixels nor the
+/// size of a file.
 TEST(IdentityOfRun, HoldsPixelsAndBytesOfImageFiles) {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() / "a");

@@ -43,7 +43,7 @@ TEST(FastestShares, AreThoseOfRanksUnlessTheseKeepTheirs) {
   EXPECT_EQ(fastest_shares(before, speeds, false).leaves, (Leaves{5, 5, 5, 1}));
 }
 
-/// A machine on which executor e computes a leaf in `leaf_seconds[e]`.
+/// A machine on which executor e needs `leaf_seconds[e]` per leaf.
 struct Machine {
   std::vector<double> leaf_seconds;
 
@@ -57,7 +57,7 @@ struct Machine {
   }
 };
 
-/// The shares after each of `measurements`.
+/// Reports `measurements` measurements to the planner and returns the shares after each.
 std::vector<Leaves> follow(SharePlanner& planner, const Machine& machine, int measurements) {
   std::vector<Leaves> all;
   for (int i = 0; i < measurements; ++i) {
@@ -92,8 +92,8 @@ TEST(SharePlanner, ASlowExecutorGetsFewerAndGetsThemBack) {
   EXPECT_EQ(follow(planner, {{3, 1}}, 2), std::vector<Leaves>(2, Leaves{2, 6}));
 }
 
-/// An executor beside another program, with 3 of 8 leaves within its fair share of the core: it seems to be
-/// as fast as the other, but is not with 4.
+/// Executor 1 shares its core with another program. With 3 of 8 leaves it stays within its fair share of the
+/// core and seems as fast as executor 0; with 4 leaves it is slower.
 TEST(SharePlanner, ATrialWithoutGainIsTakenBackAndRepeatedMoreRarely) {
   const auto measure = [](const Shares& shares) {
     const bool fair = shares.leaves[1] <= 3;
@@ -115,7 +115,7 @@ TEST(SharePlanner, ATrialWithoutGainIsTakenBackAndRepeatedMoreRarely) {
   }
 }
 
-/// Another program runs on the core with the least work: with equal shares both executors are slow.
+/// Another program runs on the core with less work. With equal shares, both executors are slow.
 TEST(SharePlanner, OnABusyMachineOneExecutorIsRelieved) {
   const auto measure = [](const Shares& shares) {
     Machine machine{{1.5, 1.5}};
@@ -123,7 +123,8 @@ TEST(SharePlanner, OnABusyMachineOneExecutorIsRelieved) {
     if (shares.leaves[0] < shares.leaves[1]) machine = {{2, 1}};
     StepMeasurement measurement = machine.measure(shares);
     measurement.stolen = 0.4;
-    // Processes take turns on the core, which slows both down when both are at work all the time.
+    // With equal shares, both executors are always busy, so taking turns with the other program slows both
+    // down.
     if (shares.leaves[0] == shares.leaves[1]) measurement.seconds = 8;
     return measurement;
   };
@@ -141,7 +142,7 @@ TEST(SharePlanner, NoiseCostsFewTrials) {
   SharePlanner planner = two_executors();
   int steps_apart = 0;
   for (int i = 0; i < 400; ++i) {
-    // Each measurement says that the executor with fewer leaves, or the first, is fast.
+    // Each measurement claims that the executor with fewer leaves is fast, or executor 0 if shares are equal.
     StepMeasurement measurement = Machine{{1, 1}}.measure(planner.shares());
     measurement.computing[1] *= planner.are_equal() ? 2 : 1;
     planner.measured(measurement);

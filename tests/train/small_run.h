@@ -14,7 +14,7 @@
 #include "support/temporary_folder.h"
 #include "train/session/parameter_set.h"
 
-/// Small run, of a few seconds: data sets, networks and options.
+/// Data sets, networks and options for a run of a few seconds.
 namespace lockstep::test {
 
 inline const Synthetic& train_set() {
@@ -26,7 +26,7 @@ inline const Synthetic& test_set() {
   return set;
 }
 
-/// Network with branches, an addition, and all fused and unfused forms that small images allow.
+/// Network with branches, an addition, and all fused and unfused operations that small images allow.
 inline std::unique_ptr<Network> make_small_network(int outputs = 4) {
   auto network = std::make_unique<Network>(Shape{1, 12, 12});
   Value x = relu(conv2d(network->input(), {.channels = 6, .kernel = 3, .padding = 1}));
@@ -53,7 +53,7 @@ inline std::unique_ptr<Network> network_with_batch_norm() {
   return network;
 }
 
-/// Model file with the first values of the network's parameters, which `change` may change.
+/// Model file with the initial values of the network's parameters, after `change` was applied to each.
 inline ModelFile first_values(
     const Network& network,
     const std::function<void(const Parameter&, std::span<float>)>& change = [](auto&&...) {}) {
@@ -102,7 +102,7 @@ struct FinishedRun {
   std::string digest;
 };
 
-/// Makes the rest of the run.
+/// Trains to the end of the run.
 inline FinishedRun finish(Trainer& trainer) {
   FinishedRun run;
   trainer.on_event = observer([&](const StepReport& report) { run.steps.push_back(report); },

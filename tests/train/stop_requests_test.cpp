@@ -11,7 +11,7 @@
 #include "train/small_run.h"
 #include "watch/watch.h"
 
-// The thread sanitizer calls handlers late, and not in a process that ends meanwhile.
+// The thread sanitizer delays signal handlers and drops them if the process ends first.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define LOCKSTEP_SIGNALS_ARE_DELAYED
@@ -22,7 +22,7 @@ namespace lockstep::test {
 namespace {
 
 #ifndef LOCKSTEP_SIGNALS_ARE_DELAYED
-/// Wait status of a child process that runs `body` and then ends with status 0.
+/// Runs `body` and exits with status 0 in a child process. Returns its wait status.
 template <class Body>
 int status_of_child(const Body& body) {
   const pid_t child = fork();
@@ -60,8 +60,8 @@ TEST(StopRequests, SignalsDoNotEndAProcessThatIsEnding) {
             0);
 }
 
-/// The thread that gets the signal waits until its line was read: the others must not begin the run
-/// meanwhile.
+/// The thread that gets the signal blocks until its message is read. Meanwhile, other threads must not begin
+/// the run.
 TEST(StopRequests, NoRunBeginsOnceASignalHasEndedIt) {
   const int status = status_of_child([] {
     StopRequests requests;
@@ -81,7 +81,7 @@ TEST(StopRequests, SignalsWaitForABoundaryOfTheRun) {
     requests.wait_for_boundaries();
     EXPECT_EQ(requests.ask(), Request::none);
     raise(number);
-    raise(number);  // within half a second, a second SIGINT is the echo of the first
+    raise(number);  // a second SIGINT within half a second counts as an echo of the first
     EXPECT_EQ(requests.ask(), Request::stop);
     EXPECT_FALSE(requests.stopped());
     requests.carried_out(Request::stop);
@@ -105,8 +105,8 @@ TEST(StopRequests, CheckpointsAreAskedForUntilMade) {
 }
 
 #ifndef LOCKSTEP_SIGNALS_ARE_DELAYED
-/// SIGINT, or 0, that ends a process that gets these signals during its run, 600 ms apart: the limit is part
-/// of the contract.
+/// Signal that kills a process that gets `signals` during its run, 600 ms apart; 0: none does. The
+/// half-second limit for echoes is part of the contract.
 int end_by(std::initializer_list<int> signals) {
   const int status = status_of_child([&] {
     StopRequests requests;
@@ -121,7 +121,7 @@ int end_by(std::initializer_list<int> signals) {
 
 TEST(StopRequests, ASecondInterruptEndsAtOnce) {
   EXPECT_EQ(end_by({SIGINT, SIGINT}), SIGINT);
-  EXPECT_EQ(end_by({SIGUSR1, SIGINT}), 0);  // what asked before was no SIGINT
+  EXPECT_EQ(end_by({SIGUSR1, SIGINT}), 0);  // the first request was not a SIGINT
   EXPECT_EQ(end_by({SIGTERM, SIGINT, SIGINT}), SIGINT);
 }
 #endif
@@ -152,12 +152,12 @@ TEST(StopRequests, TimeLimitLeavesTimeForTheEndAndCountsEarlierProcesses) {
   EXPECT_FALSE(requests.is_over_before_start());
   EXPECT_EQ(requests.ask(), Request::none);
   requests.expect_end(1000.0);
-  requests.expect_end(1.0);  // the longest counts
+  requests.expect_end(1.0);  // the longest estimate counts
   EXPECT_EQ(requests.ask(), Request::none);
   requests.expect_end(1800.0);
   EXPECT_EQ(requests.ask(), Request::stop);
   EXPECT_EQ(requests.reason(world()), "the time limit of 1h");
-  requests.set_limit({.seconds = 3600.0}, 3575.0);  // 30 s are for the end
+  requests.set_limit({.seconds = 3600.0}, 3575.0);  // 30 s are reserved for the end
   EXPECT_TRUE(requests.is_over_before_start());
   requests.set_limit({}, 1e9);
   EXPECT_FALSE(requests.is_over_before_start());

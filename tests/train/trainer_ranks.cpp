@@ -1,4 +1,4 @@
-// Trainings on real processes, whose ranks act alike.
+// Training on real processes: all ranks must act alike.
 #include <fmt/format.h>
 
 #include <bit>
@@ -36,7 +36,7 @@ TrainerOptions options() {
   return options;
 }
 
-/// Requests, each with the number of steps after which it was acted on.
+/// Requests, each with the number of steps after which the run acted on it.
 using Acts = std::vector<std::pair<std::uint64_t, Request>>;
 
 /// Run in which rank `asking` makes requests at some step boundaries. It continues after each stop.
@@ -66,8 +66,8 @@ struct AskedRun {
   }
 };
 
-/// Digest of the averages that rank 0 saves after a stop within the second epoch or, with `steps`, after two
-/// steps without fit(). Each rank has its own copy of the averages. On other ranks, empty.
+/// Digest of the averages that rank 0 saves after a stop within the second epoch or, if `steps`, after two
+/// steps without fit(); empty on other ranks. Each rank has its own copy of the averages.
 std::string digest_of_saved_averages(const World& world, bool steps) {
   TrainerOptions chosen = options();
   chosen.execution.transport = Transport::messages;
@@ -85,11 +85,12 @@ std::string digest_of_saved_averages(const World& world, bool steps) {
   return digest(test::small_network(), ModelFile::read(file));
 }
 
-/// Error of a run in which the last rank flips a bit of its own copy of the parameters after step 3, with a
-/// comparison and a checkpoint every so many steps; 0: at ends of epochs.
+/// Error of a run in which the last rank flips a bit of its copy of the parameters after step 3. Copies are
+/// compared every `every` steps, and checkpoints written every `checkpoint_every` steps; 0: at ends of
+/// epochs.
 Error error_after_a_flipped_bit(const World& world, std::uint64_t every, std::uint64_t checkpoint_every) {
   TrainerOptions chosen = test::options();
-  chosen.reduce = Reduce::ring;  // each rank has a copy of its own
+  chosen.reduce = Reduce::ring;  // each rank has its own copy
   chosen.check_replicas_every = every;
   test::Phases run(world, chosen);
   Evaluator evaluator(run.session, *run.graph, test::test_set(), run.run.micro_batch(), run.state.results(),
@@ -163,7 +164,7 @@ TEST_F(Training, SkippedStepsLeaveTheSameBitsOnAnyNumberOfRanks) {
   });
 }
 
-/// A flipped bit is found at the next comparison, which every rank leaves with an error.
+/// The next comparison finds a flipped bit and raises an error on every rank.
 TEST_F(Training, AFlippedBitIsFoundAtTheNextComparison) {
   struct Case {
     std::uint64_t every, checkpoint_every, found;
@@ -259,7 +260,8 @@ TEST_F(Training, AllRanksActOnTheRequestOfOneAtTheSameStep) {
                         {6, Request::checkpoint},
                         {10, Request::checkpoint}};
     EXPECT_EQ(run.acts, expected);
-    // And the three evaluations, of which the first is abandoned for the stop after step 5.
+    // In addition to 10 steps, `ask` is called in three evaluations; the stop after step 5 abandons the first
+    // one.
     EXPECT_TRUE(world().rank() != asking || run.asked == 10 + 3) << "each step has one boundary";
     EXPECT_EQ(run.digest, whole.digest) << "a run that was stopped and continued has the same bits";
     EXPECT_EQ(run.test_losses, whole.test_losses);

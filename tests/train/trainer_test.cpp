@@ -52,7 +52,7 @@ TEST(Trainer, LearnsNumbersAndSeveralLabels) {
       }
       EXPECT_NEAR(test.accuracy, 1.0 - static_cast<double>(wrong) / (4 * 77.0), 1e-12);
     }
-    if (task == Task::regression) {  // errors are in the unit of target_scale()
+    if (task == Task::regression) {  // errors are in units scaled by target_scale()
       double distances = 0.0, mean = 0.0;
       for (std::uint64_t id = 0; id < 77; ++id)
         mean += 2.0 * static_cast<double>(testing.targets(id)[0]) / 77;
@@ -66,7 +66,7 @@ TEST(Trainer, LearnsNumbersAndSeveralLabels) {
   }
 }
 
-/// Starts fit() within an epoch of five steps, between two epochs and at the end.
+/// Calls fit() within an epoch of five steps, between two epochs and at the end.
 TEST(Trainer, FitsFromAnyStep) {
   const TrainerOptions chosen = augmented(options());
   const FinishedRun whole = train(chosen);
@@ -87,8 +87,8 @@ TEST(Trainer, FitsFromAnyStep) {
   }
 }
 
-/// Shares that change in the middle of epochs of four full steps and a short one. The thread sanitizer runs
-/// this test; tests/golden/golden.txt has more kinds of runs, on several ranks.
+/// Shares change in the middle of epochs of four full steps and a short one. The thread sanitizer runs this
+/// test; tests/golden/golden.txt covers more kinds of runs, on several ranks.
 TEST(Trainer, ChangingSharesChangeNoBits) {
   TrainerOptions chosen = augmented(options());
   chosen.optimizer.clip_grad = 0.1;
@@ -117,7 +117,7 @@ TEST(Trainer, TheTimeOfAnEpochIsThatOfItsSteps) {
 
 TEST(Trainer, MaxStepsEndsInsideAnEpoch) {
   TrainerOptions chosen = options();
-  chosen.max_steps = 7;  // five steps an epoch
+  chosen.max_steps = 7;  // five steps per epoch
   const std::vector<StepReport> steps = train(chosen).steps;
   ASSERT_EQ(steps.size(), 7U);
   EXPECT_EQ(steps[4].samples, 300U - 4 * 64);
@@ -151,12 +151,12 @@ TEST(Trainer, StepsReportTheNormOfTheGradientWhereItIsComputed) {
     return train(chosen).steps.at(0).gradient_norm;
   };
   const double norm = norm_of_first_step(0.1, OnNan::stop);
-  EXPECT_GT(norm, 0.1);  // before clipping
+  EXPECT_GT(norm, 0.1);  // the norm before clipping
   EXPECT_EQ(norm_of_first_step(0.0, OnNan::skip), norm);
   EXPECT_EQ(norm_of_first_step(0.0, OnNan::stop), 0.0);
 }
 
-/// Data set of 40 samples, of which the first `bad` cannot be read.
+/// Data set of 40 samples. The first `bad` of them cannot be read.
 Synthetic damaged(std::uint64_t bad, Category reason = Category::data) {
   return Synthetic(40, {1, 12, 12}, 4).damaged([bad](std::uint64_t id) { return id < bad; }, reason);
 }
@@ -191,9 +191,10 @@ TEST(Trainer, DataSetsOfWhichNothingCanBeReadAreErrors) {
   expect_error(Category::data, {"none of the 40 test samples can be read"}, [&] { fit(some, all); });
 }
 
-/// Files change after the first epoch of five steps. The run is not stopped, or at that place, or three steps
-/// later, when the sum over the contents that the epoch has read so far is in the checkpoint. Steps pass over
-/// files: those of a last, smaller batch, or of the steps before a loss that is not finite.
+/// A file changes after the first epoch of five steps. The run is not stopped, or stopped there, or stopped
+/// three steps later, when its checkpoint holds a checksum of the contents read so far in the epoch. Some
+/// files are not read: with drop_last the last, smaller batch, and after a rollback the batches before the
+/// non-finite loss.
 TEST(Trainer, FilesThatChangeBetweenEpochsEndTheRun) {
   struct Case {
     std::uint64_t stop = 0;
@@ -201,7 +202,7 @@ TEST(Trainer, FilesThatChangeBetweenEpochsEndTheRun) {
     OnNan on_nan = OnNan::stop;
   };
   const auto network =
-      network_with_batch_norm();  // of an image with the largest values, the variance overflows
+      network_with_batch_norm();  // the variance of an image with the largest values overflows
   Synthetic black(8, {1, 12, 12}, 4);
   black.change = [](std::uint64_t, std::vector<std::uint8_t>& pixels) { std::ranges::fill(pixels, 0); };
   for (const Case& run :
@@ -211,7 +212,7 @@ TEST(Trainer, FilesThatChangeBetweenEpochsEndTheRun) {
                    (run.drop_last ? " steps, drop_last" : " steps") +
                    (run.on_nan == OnNan::rollback ? ", rollback" : "") + (changes ? ", changes" : ""));
       const TemporaryFolder folder;
-      bool changed = false;  // one of the files, to another one of the same size
+      bool changed = false;  // whether one file has changed to another of the same size
       int returns = 0;
       Synthetic files(run.drop_last ? 43 : 40, {1, 12, 12}, 4);
       files.kind = Encoding::image_file;
@@ -239,7 +240,7 @@ TEST(Trainer, FilesThatChangeBetweenEpochsEndTheRun) {
         chosen.max_steps = run.stop;
         train(0);
         chosen.max_steps = 0;
-        changed = false;  // resume() compares the files with those of the run's start
+        changed = false;  // resume() must find the files as they were at the run's start
       }
       if (changes) {
         expect_error(Category::data, {"epoch 2 has read other bytes than earlier epochs"},
@@ -252,7 +253,7 @@ TEST(Trainer, FilesThatChangeBetweenEpochsEndTheRun) {
   }
 }
 
-/// A temporary lack of memory or descriptors must not change the result.
+/// A temporary lack of memory or descriptors ends the run rather than change its result.
 TEST(Trainer, FailuresThatAreNotTheSamplesEndTheRun) {
   const Synthetic failing = damaged(1, Category::resource);
   expect_error(Category::resource, {"sample 0: damaged"},
@@ -282,7 +283,8 @@ TEST(Trainer, AveragesAreEvaluatedAndSavedButTheDigestIsTheTrainedOne) {
             run.epochs.at(0).test.loss);
 }
 
-/// By the trainer that was evaluated, and by one that resumes its checkpoint and makes no step.
+/// Models are saved by a trainer that has trained, and by one that resumes from its checkpoint and makes no
+/// steps.
 TEST(Trainer, SavedModelsDescribeThemselves) {
   const auto network = network_with_batch_norm();
   const TemporaryFolder folder;
@@ -324,7 +326,7 @@ TEST(Trainer, SavedModelsDescribeThemselves) {
 TEST(Trainer, EarlyStoppingEndsTheRunAndNamesTheBestEpoch) {
   TrainerOptions chosen = options();
   chosen.epochs = 5;
-  chosen.learning_rate = 0.0F;  // nothing ever gets better than after the first epoch
+  chosen.learning_rate = 0.0F;  // no epoch is better than the first
   for (const int patience : {0, 1, 3, 4}) {
     chosen.early_stopping = patience;
     Trainer trainer = small_trainer(chosen);
@@ -332,12 +334,12 @@ TEST(Trainer, EarlyStoppingEndsTheRunAndNamesTheBestEpoch) {
     EXPECT_EQ(epochs.size(), patience == 0 ? 5U : static_cast<std::size_t>(1 + patience));
     EXPECT_EQ(std::ranges::count(epochs, true, &EpochReport::best), 1);
     EXPECT_EQ(trainer.best().epoch, 1);
-    EXPECT_EQ(trainer.stopped_early(), patience == 1 || patience == 3);  // 4: all 5 epochs were trained
+    EXPECT_EQ(trainer.stopped_early(), patience == 1 || patience == 3);  // with 4, all 5 epochs were trained
   }
 }
 
-/// The first epoch is the best one. The run is stopped in its fourth epoch of five steps, and continues with
-/// a patience that its third epoch has used up.
+/// The first epoch is the best one. The run is stopped in its fourth epoch of five steps and resumed with a
+/// patience that the third epoch had already exhausted.
 TEST(Trainer, EarlyStoppingGivenAtAResumeEndsTheRunAtTheEndOfAnEpoch) {
   const TemporaryFolder folder;
   TrainerOptions chosen = options();
@@ -361,7 +363,7 @@ TEST(Trainer, EarlyStoppingGivenAtAResumeEndsTheRunAtTheEndOfAnEpoch) {
   EXPECT_EQ(trainer.best().epoch, 1);
 }
 
-/// Epochs are counted in steps. Batches of 64 and 72 of the 300 samples make five.
+/// Epochs are counted in steps. Batches of 64 and of 72 both divide the 300 samples into five steps.
 TEST(Trainer, ARunContinuesWithOtherBatchesIfAnEpochHasAsManySteps) {
   const TemporaryFolder folder;
   {
@@ -382,7 +384,8 @@ TEST(Trainer, ARunContinuesWithOtherBatchesIfAnEpochHasAsManySteps) {
                [&] { resumed(64, true); });
 }
 
-/// The validation set has other labels: the better an epoch is on the test set, the worse it is on this one.
+/// The validation set has wrong labels: the better an epoch is on the test set, the worse it is on the
+/// validation set.
 TEST(Trainer, ValidationSetDecidesWhichEpochIsBest) {
   struct Contrary : Synthetic {
     using Synthetic::Synthetic;
@@ -405,10 +408,10 @@ TEST(Trainer, ValidationSetDecidesWhichEpochIsBest) {
   trainer.fit();
   EXPECT_EQ(trainer.best().score, best);
   EXPECT_LT(best, best_test);
-  EXPECT_EQ(trainer.digest(), trained);  // the validation set does not affect the training
+  EXPECT_EQ(trainer.digest(), trained);  // the validation set must not affect training
 }
 
-/// Values of a single option are refused as check_fields says.
+/// check_fields covers invalid values of single options.
 TEST(Trainer, RefusesImpossibleOptions) {
   const auto refused = [&](const std::function<void(TrainerOptions&)>& change) {
     TrainerOptions chosen = options();

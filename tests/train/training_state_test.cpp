@@ -32,7 +32,7 @@ TEST(TrainingState, NamesItsArenas) {
   const Phases phases(world(), chosen);
   EXPECT_EQ(names_of(phases.state),
             (Names{"parameters", "average", "optimizer.exp_avg", "optimizer.exp_avg_sq"}));
-  for (const NamedArena& arena : phases.state.arenas()) {  // one rank has all elements
+  for (const NamedArena& arena : phases.state.arenas()) {  // a single rank owns all elements
     EXPECT_EQ(arena.first, 0U) << arena.name;
     EXPECT_EQ(arena.last, phases.run.layout.elements) << arena.name;
     EXPECT_EQ(arena.values().size(), phases.run.layout.elements) << arena.name;
@@ -51,7 +51,7 @@ TEST(TrainingState, IsHashedWithItsAverages) {
   EXPECT_EQ(phases.state.parameter_hash(), parameters);
 }
 
-/// A step that is abandoned between its parts changes nothing, whatever the parts.
+/// A step that is abandoned between two of its parts changes nothing, however it is divided.
 TEST(TrainingSteps, AreAbandonedAndRepeatedWithoutATrace) {
   for (const int threads : {1, 3}) {
     TrainerOptions chosen = augmented(options());
@@ -71,7 +71,7 @@ TEST(TrainingSteps, AreAbandonedAndRepeatedWithoutATrace) {
         std::uint64_t asked = 0;
         const auto times = parts.steps.run_while(step, 1, rounds, [&] { return ++asked > 0; });
         ASSERT_TRUE(times.has_value());
-        EXPECT_EQ(asked, rounds - 1);  // once between two parts
+        EXPECT_EQ(asked, rounds - 1);  // once between consecutive parts
         EXPECT_EQ(times->samples, step < 4 ? 64U : 300U - 4 * 64);
         EXPECT_GT(times->backward, 0.0);
         EXPECT_NE(parts.steps.visits(), before);

@@ -1,4 +1,4 @@
-// The graph computes only the leading rows and columns of a layer that others read.
+// The graph computes only those leading rows and columns of a layer that other layers read.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace lockstep::test {
 namespace {
 
-/// The outputs of the operation and a pooling that leaves its last row unread; with `read_all`, they are
-/// followed by all outputs of the operation, so that another layer reads its last row.
+/// Outputs of the operation followed by a pooling that does not read its last row. With `read_all`, all
+/// outputs of the operation are appended, so that another layer reads the last row.
 std::vector<float> pooled(const OpCase& op_case, bool read_all) {
   Network network(op_case.inputs[0]);
   const Value all = add_to(network, op_case);
@@ -23,7 +23,7 @@ std::vector<float> pooled(const OpCase& op_case, bool read_all) {
   const Value pool = flatten(avg_pool2d(all, {.kernel = 1 + height % 2, .stride = 2}));
   network.output(read_all ? concat({pool, flatten(all)}) : pool);
   Synthetic images(1, network.input_shape(), network.classes());
-  images.change = [](std::uint64_t, std::vector<std::uint8_t>& bytes) {  // those of both networks alike
+  images.change = [](std::uint64_t, std::vector<std::uint8_t>& bytes) {  // the same bytes for both networks
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * i * 37 % 251);
   };
   const double scale = 0.5 / op_case.range;
@@ -51,9 +51,9 @@ std::vector<OpCase> image_cases() {
   return cases;
 }
 
-/// Gradients of a convolution from 8 channels and of the layers around it. A pooling leaves its last column
-/// unread, while a layer beside it reads its whole input; with `read_all`, a layer of zeros reads all its
-/// outputs.
+/// Gradients of a convolution with 8 input channels and of the layers around it. A pooling does not read the
+/// convolution's last column, while another layer reads its whole input. With `read_all`, a layer of zeros
+/// reads all its outputs.
 std::vector<float> gradients_around(const Conv2d& convolution, int height, int width, bool read_all) {
   Network network({2, height, width});
   const Value stem = conv2d(network.input(), {.channels = 8});
@@ -74,7 +74,7 @@ std::vector<float> gradients_around(const Conv2d& convolution, int height, int w
 }
 
 TEST(UnreadPixelsOfConvolutions, ChangeNoGradients) {
-  const std::vector<Conv2d> convolutions = {{.channels = 16},  // both gradients at once
+  const std::vector<Conv2d> convolutions = {{.channels = 16},  // one kernel computes both gradients
                                             {.channels = 4},
                                             {.channels = 16, .kernel = 3, .padding = 1}};
   for (const Conv2d& convolution : convolutions) {

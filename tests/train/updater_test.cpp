@@ -1,4 +1,5 @@
-// Update by several ranks, compared with PyTorch (tests/optim/references.json), and bit by bit with one rank.
+// Updates by several ranks, compared with PyTorch (tests/optim/references.json) and, bit by bit, with one
+// rank.
 #include "train/step/updater.h"
 
 #include <gtest/gtest.h>
@@ -19,8 +20,8 @@ constexpr std::uint32_t leaves = 4;
 struct Scenario {
   std::vector<Parameter> parameters;
   OptimizerOptions options;
-  std::vector<float> start;                   ///< an arena
-  std::vector<std::vector<float>> gradients;  ///< gradient of each step; leaf i has i + 1 times it
+  std::vector<float> start;                   ///< initial values, as an arena
+  std::vector<std::vector<float>> gradients;  ///< gradient of each step; leaf i has i + 1 times this gradient
   float learning_rate = 0.1F;
   double average_decay = 0.0;
   bool ring = false;
@@ -31,7 +32,7 @@ struct Arenas {
   bool operator==(const Arenas&) const = default;
 };
 
-/// Fills one rank's gradients of a step. Their sum over all leaves is 10 times `gradient`.
+/// Fills one rank's leaf gradients of a step. The sum over all leaves is 10 times `gradient`.
 void fill(std::vector<std::vector<float>>& own, std::uint32_t first, const std::vector<float>& gradient) {
   for (std::size_t i = 0; i < own.size(); ++i) {
     const auto factor = static_cast<float>(first + i + 1);
@@ -39,7 +40,7 @@ void fill(std::vector<std::vector<float>>& own, std::uint32_t first, const std::
   }
 }
 
-/// Arenas after each step; at the end, with the averages of all ranks.
+/// Arenas after each step. The last entry has the averages gathered from all ranks.
 std::vector<Arenas> train_rank(const Scenario& run, Communicator& communicator) {
   const ArenaLayout layout = layout_arena(run.parameters);
   Arenas arenas{run.start, run.average_decay > 0.0 ? run.start : std::vector<float>{}};
@@ -106,7 +107,7 @@ const nlohmann::json& references() {
   return json;
 }
 
-/// A weight of 4 x 3 and a bias of 4 in an arena with a gap: elements 0 to 11 and 16 to 19.
+/// Arena of a 4 x 3 weight (elements 0 to 11) and a bias of 4 (elements 16 to 19), with a gap between them.
 std::vector<float> arena_of(const nlohmann::json& flat) {
   const auto values = flat.get<std::vector<float>>();
   std::vector<float> arena(32, 0.0F);
@@ -171,7 +172,8 @@ INSTANTIATE_TEST_SUITE_P(
                    .clip_grad = 1.0}}),
     [](const auto& instance) { return instance.param.name; });
 
-/// Scenario with parameters of many blocks, statistics between them, and slices that would cut blocks.
+/// Scenario with parameters of many blocks, statistics between them, and slices whose ideal ends lie within
+/// blocks.
 Scenario large(const OptimizerOptions& options) {
   Scenario run{.parameters = {{"conv1.weight", {50, 61}, {}},
                               {"bn1.weight", {50}, {}},

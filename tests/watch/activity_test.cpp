@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-/// Activity whose parts all follow from `number`.
+/// Activity whose parts are all computed from `number`.
 Activity activity(std::uint64_t number) {
   return {.time = static_cast<std::int64_t>(number),
           .step = number * 3,
@@ -21,7 +21,7 @@ Activity activity(std::uint64_t number) {
                    .bytes = number * 7}};
 }
 
-/// A rank on a CPU fetches results from its device, too.
+/// A rank on a CPU also fetches results from its device, so the text must not name a GPU.
 TEST(Activity, ADeviceIsNotNamedAsAGpu) { EXPECT_EQ(describe({Collective::device, Group::alone}), "device"); }
 
 TEST(ActivityRing, ZeroBytesAreEmpty) {

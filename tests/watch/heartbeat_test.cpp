@@ -24,7 +24,7 @@ class HeartbeatTest : public testing::Test {
  protected:
   HeartbeatTest() : first_(listen_for_hosts(3, address_)) {}
 
-  /// Lets the ends work until `done`; fails the test after 60 s.
+  /// Runs the endpoints until `done` returns true; fails the test after 60 s.
   template <class Done>
   void work_until(const std::vector<Heartbeat*>& ends, const Done& done) {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -61,7 +61,7 @@ TEST_F(HeartbeatTest, MessagesArriveInBothDirections) {
   EXPECT_EQ(arrived_[1].type, Type::end);
 }
 
-/// The monitor sleeps in poll(), so the descriptors have to be ready when there is something to do.
+/// The monitor sleeps in poll(), so descriptors must become ready when there is work.
 TEST_F(HeartbeatTest, HostsConnectAndExchangeStatesWithoutATimer) {
   const auto second = connect_to_first_host(2, address_);
   while (arrived_.size() < 3) {
@@ -113,7 +113,7 @@ TEST_F(HeartbeatTest, StrangersAreSentAway) {
   EXPECT_FALSE(stranger->is_connected(0));
 }
 
-/// A program between two hosts, on the port of another program, that passes bytes on.
+/// A program that relays bytes between two hosts, on a port announced in place of the real one.
 class Relay {
  public:
   explicit Relay(const HeartbeatAddress& target) : target_(target), listener_(tcp_socket()) {
@@ -126,7 +126,7 @@ class Relay {
     EXPECT_EQ(getsockname(listener_.get(), generic, &length), 0);
     port_ = own.sin_port;
   }
-  /// The address by which a host is lured here.
+  /// Address that directs a host to the relay.
   HeartbeatAddress address() const {
     HeartbeatAddress address = target_;
     address.port = port_;
@@ -134,7 +134,7 @@ class Relay {
     address.interfaces[0] = htonl(INADDR_LOOPBACK);
     return address;
   }
-  /// Passes on what has arrived, after `change` has seen it.
+  /// Passes on the bytes that have arrived, after `change` may have modified them.
   void work(const std::function<void(std::vector<std::byte>&)>& change) {
     FileDescriptor accepted(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK));
     if (accepted.get() >= 0) {
@@ -223,7 +223,7 @@ TEST(AuthenticatedConnectionTest, AStrangerCannotMakeItReserveMemory) {
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
   AuthenticatedConnection connection{FileDescriptor(ends[0]), HeartbeatKey{}};
   const FileDescriptor stranger(ends[1]);
-  const std::array<std::uint32_t, 2> announced{0, 1 << 20};  // type and bytes of a message
+  const std::array<std::uint32_t, 2> announced{0, 1 << 20};  // type and size in bytes of a message
   ASSERT_EQ(send(stranger.get(), announced.data(), sizeof announced, 0), ssize_t{sizeof announced});
   const std::vector<std::byte> more(AuthenticatedConnection::prefix_bytes);
   ASSERT_GT(send(stranger.get(), more.data(), more.size(), 0), 0);
@@ -231,7 +231,7 @@ TEST(AuthenticatedConnectionTest, AStrangerCannotMakeItReserveMemory) {
   EXPECT_FALSE(connection.is_open());
 }
 
-/// Idle connections take few descriptors, and a thread that sleeps in poll() sleeps.
+/// Idle connections must use few descriptors and not wake a thread that sleeps in poll().
 TEST_F(HeartbeatTest, IdleStrangersAreFewAndDoNotWakeIt) {
   std::vector<FileDescriptor> strangers;
   for (int i = 0; i < 40; ++i) strangers.push_back(Relay::connect_to(address_.port));

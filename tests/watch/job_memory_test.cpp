@@ -45,10 +45,10 @@ TEST(JobMemoryTest, WhatKilledProcessesLeftIsNotUsed) {
   EXPECT_EQ(memory.rank(0).rank, 0);
 }
 
-/// A process that opens the file without O_NONBLOCK waits for the end of the lease, then removes the file.
+/// Without O_NONBLOCK, opening the file would block until the lease ends; the process then removes the file.
 TEST(JobMemoryTest, ALeaseOnAFileDelaysNoStart) {
   const std::string path = "/dev/shm/lockstep-test-lease-" + std::to_string(getpid());
-  signal(SIGIO, SIG_IGN);  // sent to the holder of a lease when another process opens the file
+  signal(SIGIO, SIG_IGN);  // the kernel sends SIGIO to a lease holder when another process opens the file
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   ASSERT_GE(file, 0);
   ASSERT_EQ(fcntl(file, F_SETLEASE, F_WRLCK), 0);
@@ -84,7 +84,7 @@ TEST(SegmentFolderTest, IsRemovedByTheLastRankOrAfterAKillByTheNextStart) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-/// A user's folder may have such a name.
+/// A user's folder may have the name of a segment folder.
 TEST(SegmentFolderTest, OnlySegmentsAreRemoved) {
   const std::filesystem::path path = "/dev/shm/lockstep-" + std::to_string(getpid()) + "-mpi-segments";
   std::filesystem::create_directory(path);

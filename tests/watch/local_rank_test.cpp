@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-/// Memory of a rank that this process pretends to be.
+/// Memory of a fake rank whose process is `id`.
 std::unique_ptr<RankMemory> memory_of(const ProcessId& id) {
   auto memory = std::make_unique<RankMemory>();
   memory->process_start = id.start;
@@ -48,7 +48,7 @@ TEST(LocalRank, IsStoppedWhenItsMonitorNoLongerBeats) {
     rank.look(state, 0.5, true);
   }
   EXPECT_FALSE(state.stopped);
-  // A second that its threads waited for a core does not count, so this may take longer on a busy machine.
+  // Time that the threads spend waiting for a core does not count, so this may take longer on a busy machine.
   for (int i = 0; i < 1000 && rank.is_alive(); ++i) rank.look(state, 0.5, true);
   EXPECT_FALSE(rank.is_alive());
   rank.look(state, 0.5, true);

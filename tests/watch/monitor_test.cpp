@@ -11,7 +11,8 @@
 namespace lockstep {
 namespace {
 
-/// The ranks of its own host end by themselves then, whether the launcher kills them or not.
+/// After an error on another host, the ranks of the monitor's host exit, whether or not the launcher kills
+/// them.
 TEST(MonitorTest, AnErrorOnAnotherHostCountsAsOneOfThisHost) {
   HeartbeatAddress address;
   std::unique_ptr<Heartbeat> first = listen_for_hosts(2, address);

@@ -5,8 +5,8 @@
 namespace lockstep {
 namespace {
 
-/// Numbers of the messages, from 1, at which the link to host 1 is found slow. They arrive every `interval`
-/// seconds.
+/// Numbers, from 1, of the messages at which the link to host 1 is found to be slow. Messages arrive every
+/// `interval` seconds.
 std::vector<int> findings(const std::vector<std::pair<int, double>>& times, double interval = 1.0) {
   SlowLinks links(2);
   std::vector<int> found;

@@ -68,7 +68,7 @@ constexpr CollectiveCall longer{
     .kind = Collective::all_gather, .group = Group::world, .number = 1841, .bytes = 65};
 constexpr CollectiveCall within{.kind = Collective::barrier, .group = Group::host, .number = 5000};
 
-/// A rank that has ended on purpose.
+/// A rank that announced its end.
 RankState announced() {
   RankState state = ended(0);
   state.ends_by_itself = true;
@@ -91,7 +91,7 @@ RankState asleep(double still) {
   return state;
 }
 
-/// Kinds have no times, steps and processes.
+/// Kinds of verdicts contain no times, steps or processes.
 TEST(Verdict, NamesTheRanksAtFault) {
   struct Row {
     std::vector<RankState> ranks;
@@ -99,7 +99,7 @@ TEST(Verdict, NamesTheRanksAtFault) {
     const char* kind = nullptr;
   };
   for (const Row& row : std::vector<Row>{
-           // A rank does not come.
+           // A rank does not arrive at the collective.
            {{waiting(12), waiting(12), working(12), waiting(11)},
             "rank 2 on host b stopped before all_gather 1841 (step 920, backward; process 4711 computes); "
             "ranks 0, 1, 3 wait in it for 12 s",
@@ -107,7 +107,7 @@ TEST(Verdict, NamesTheRanksAtFault) {
            {{waiting(12), asleep(12), working(0), working(0)},
             "rank 1 on host a stopped before all_gather 1841 (step 920, backward; process 4711 sleeps); "
             "rank 0 waits in it for 12 s"},
-           // It is stopped.
+           // The missing rank is stopped.
            {{waiting(12), waiting(12), stopped(working(12)), waiting(12)},
             "rank 2 on host b stopped before all_gather 1841 (step 920, backward; process 4711 is stopped, "
             "as by SIGSTOP); ranks 0, 1, 3 wait in it for 12 s"},
@@ -115,7 +115,7 @@ TEST(Verdict, NamesTheRanksAtFault) {
             "rank 2 on host b stopped in sum 1840 (step 920, backward; process 4711 is stopped, as by "
             "SIGSTOP); ranks 0, 1, 3 wait in all_gather 1841 for 12 s",
             "rank 2 on host b stopped in sum"},
-           // Its process has ended.
+           // The process of the missing rank has ended.
            {{waiting(0), waiting(0), ended(SIGKILL), waiting(0)},
             "rank 2 on host b (process 4711) was killed by signal 9 (Killed) (step 920, backward)",
             "rank 2 on host b was killed by signal 9"},
@@ -157,12 +157,12 @@ TEST(Verdict, NamesTheRanksAtFault) {
            {{starting(), absent(), starting(), starting()},
             "rank 1 on host a has not started; ranks 0, 2, 3 wait in MPI_Init for 300 s",
             "rank 1 on host a has not started"},
-           // Ranks may still come.
+           // Ranks that compute may still arrive.
            {{working(0), working(0), working(0), working(0)}, ""},
            {{waiting(9.9), waiting(9.9), working(9.9), waiting(9.9)}, ""},
-           {{waiting(60), waiting(60), working(1), waiting(60)}, ""},   // it makes progress
+           {{waiting(60), waiting(60), working(1), waiting(60)}, ""},   // the missing rank makes progress
            {{working(60), working(60), working(60), working(60)}, ""},  // nobody waits
-           {{waiting(60), waiting(60), RankState{}, waiting(60)}, ""},  // not known
+           {{waiting(60), waiting(60), RankState{}, waiting(60)}, ""},  // nothing is known of rank 2
            {{waiting(5), waiting(5), stopped(working(5)), waiting(5)}, ""}}) {
     EXPECT_EQ(sentence(row.ranks), row.sentence);
     if (row.kind != nullptr) {

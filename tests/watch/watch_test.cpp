@@ -26,8 +26,8 @@ pid_t start_rank(const StartedRanks& ranks, int output, int ready) {
   for (;;) pause();
 }
 
-/// Starts two of `ranks` ranks on this host, the last ones, the second of them after the warning
-/// `of_own_rank`. Kills it after the warning `of_other_hosts`. Does not wait for an empty warning.
+/// Starts the last two of `ranks` ranks on this host: one at once, the other after the warning `of_own_rank`.
+/// Kills the latter after the warning `of_other_hosts`. An empty warning is not waited for.
 void expect_warnings_and_end(int ranks, const std::string& of_own_rank, const std::string& of_other_hosts) {
   const TemporaryFolder temporary;  // receives the report
   setenv("TMPDIR", temporary.path().c_str(), 1);
@@ -85,7 +85,7 @@ std::string own_rank(int rank) {
 
 TEST(WatchTest, ARankOfTheSameHostThatDoesNotStartIsNamed) { expect_warnings_and_end(2, own_rank(1), ""); }
 
-/// Once all ranks of this host have started, they wait for those of other hosts.
+/// Once all ranks of this host have started, they wait for the ranks of other hosts.
 TEST(WatchTest, OtherHostsAreNamedAfterAnOwnRankThatWasLate) {
   expect_warnings_and_end(4, own_rank(3), other_hosts);
 }

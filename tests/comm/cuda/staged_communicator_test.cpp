@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-/// Runs a rank of the case twice, with its own memory or on a device.
+/// Runs a rank of the case twice, with arenas in host memory or on a device.
 void run_case(const ExchangeCase& c, Communicator& host, bool on_device) {
   const auto gpu = cuda::make_cuda_device();
   const auto cpu = make_cpu_device({.threads = 1, .pin = false});
@@ -70,7 +70,7 @@ TEST(StagedCommunicator, TakesTheHostMemoryThatItNeeds) {
   });
 }
 
-/// Making a plan is collective, so that a rank may not stop there.
+/// Making a plan is collective, so a rank must not fail there.
 TEST(StagedCommunicator, IsShortOfMemoryWhenPlansAreRecorded) {
   const std::vector<std::size_t> bounds{0, 64, 128, 192};
   std::atomic<int> failed = 0;

@@ -22,29 +22,29 @@
 
 namespace lockstep {
 
-/// NCCL between threads, on the fake of CUDA: the rules of communicators that do not block, and
-/// failures on request. What would wait for ever with NCCL fails the test here, and the wait ends. One at a
-/// time; ends after its ranks.
+/// NCCL between threads on the fake CUDA runtime. Enforces the rules of non-blocking communicators and fails
+/// on request. A wait that would last forever with NCCL ends and fails the test. Only one instance may exist
+/// at a time, and it must outlive its ranks.
 class FakeNccl {
  public:
   FakeNccl() { current = this; }
   ~FakeNccl() { current = nullptr; }
   static NcclApi api();
-  /// With sums of a few elements at the start.
+  /// Options with sums of only a few elements.
   static NcclOptions options() { return {.api = api(), .largest_sum = 100}; }
 
-  int polls = 3;  ///< answers "in progress" after each call that takes time
+  int polls = 3;  ///< number of "in progress" replies after each asynchronous call
   struct Failure {
     int rank = -1;
     ncclResult_t result = ncclSuccess;
   };
   Failure in_unique_id, in_init;
-  bool never_ready = false;                              ///< other ranks wait for one that failed
-  std::atomic<ncclResult_t> asynchronous = ncclSuccess;  ///< what rank 0 finds from now on
-  std::function<void()> waits_in_abort = [] {};          ///< as for graphs that are still there
-  std::atomic<bool> gone = false;                        ///< whether a rank has ended, as the hosts see it
+  bool never_ready = false;                              ///< ranks wait for a rank that failed
+  std::atomic<ncclResult_t> asynchronous = ncclSuccess;  ///< asynchronous error that rank 0 finds from now on
+  std::function<void()> waits_in_abort = [] {};          ///< called while an abort waits for graphs
+  std::atomic<bool> gone = false;                        ///< whether the hosts see that a rank has ended
 
-  /// Names of the calls that begin, end or abort a communicator, per rank.
+  /// Per rank: names of the calls that create, finalize or abort communicators.
   std::map<int, std::vector<std::string>> calls;
 
  private:
@@ -53,8 +53,8 @@ class FakeNccl {
     int polls_left;
     ncclResult_t state = ncclSuccess;
     std::thread::id thread = std::this_thread::get_id();
-    int polls_in_vain = 0;                ///< since nothing can change any more
-    std::set<cudaStream_t> streams = {};  ///< of its operations
+    int polls_in_vain = 0;                ///< polls since the state became final
+    std::set<cudaStream_t> streams = {};  ///< streams of its operations
     bool in_progress() const { return polls_left > 0; }
   };
   struct Operation {
@@ -72,7 +72,7 @@ class FakeNccl {
     const std::lock_guard lock(mutex_);
     freed_.insert(rank);
   }
-  /// A free waits for NCCL's work: for ever, if a peer has ended.
+  /// Freeing memory waits for NCCL's work, and forever if a peer has ended.
   void check_frees(int rank) {
     const std::lock_guard lock(mutex_);
     EXPECT_FALSE(freed_.contains(rank)) << "NCCL: memory of rank " << rank << " was freed while it was used";
@@ -82,7 +82,7 @@ class FakeNccl {
     mail_[{from, to}].push_back(std::move(bytes));
     arrived_.notify_all();
   }
-  /// Zeros where the message cannot come any more.
+  /// Takes the message; zeros if it can no longer arrive.
   std::vector<std::byte> take(int from, int to, std::size_t count) {
     std::unique_lock lock(mutex_);
     auto& box = mail_[{from, to}];
@@ -101,7 +101,7 @@ class FakeNccl {
     bytes.resize(count);
     return bytes;
   }
-  /// Operations are of a group, and come when nothing is in progress.
+  /// Operations must be in a group and may only be called while nothing is in progress.
   static ncclResult_t add(ncclComm_t handle, Operation operation) {
     if (!grouped || of(handle).in_progress()) return ncclInvalidUsage;
     group_of = &of(handle);
@@ -158,7 +158,7 @@ inline ncclResult_t FakeNccl::state(ncclComm_t handle, ncclResult_t* result) {
   return ncclSuccess;
 }
 
-/// Everything is sent before anything is waited for: the operations of a group have no order.
+/// All sends precede all waits, because the operations of a group are unordered.
 inline ncclResult_t FakeNccl::group_end() {
   grouped = false;
   for (const bool sends : {true, false}) {

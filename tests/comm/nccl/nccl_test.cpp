@@ -23,7 +23,7 @@ std::string address_of_gpu(const Communicator& host) {
   return "0000:1" + std::to_string(host.rank()) + ":00";
 }
 
-/// Runs `work` on ranks that are threads, each with a GPU of its own.
+/// Runs `work` on ranks that are threads, each with its own GPU.
 void run_with_nccl(int ranks, const std::function<void(Communicator& nccl, Device& gpu)>& work,
                    const NcclOptions& options = FakeNccl::options()) {
   run_as_ranks(ranks, [&](Communicator& host) {
@@ -80,7 +80,7 @@ TEST(Nccl, EndsEveryRankWhereInitialisationFailsOnOne) {
   for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
 }
 
-/// No host has room for so many ranks.
+/// No host has enough space in /dev/shm for 2^30 ranks.
 TEST(Nccl, SuspectsSharedMemoryThatIsTooSmallForTheRanksOfTheHost) {
   NcclOptions options = FakeNccl::options();
   for (const int local_ranks : {1, 1 << 30}) {
@@ -123,7 +123,8 @@ TEST(Nccl, AbortsOnceWhereItFailsLater) {
   for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(fake.calls[rank], (Names{"init", "abort"}));
 }
 
-/// NCCL's abort waits for graphs that it is part of, and these die when the error unwinds.
+/// NCCL's abort waits until graphs that captured its operations are destroyed, which happens only when the
+/// error unwinds.
 TEST(Nccl, ErrorsAreReportedWhileAnAbortWaitsForGraphs) {
   FakeNccl fake;
   std::latch graphs_are_gone(1);
@@ -177,7 +178,7 @@ void submit_exchanges(Communicator& nccl, Device& gpu, std::span<float> values) 
       ->run();
 }
 
-/// The fake finds memory that is freed too early.
+/// The fake detects memory that is freed too early.
 TEST(Nccl, EndsBeforeItsMemoryIsFreed) {
   FakeNccl fake;
   run_as_ranks(2, [&](Communicator& host) {
@@ -204,7 +205,7 @@ struct CanFail<member> {
   }
 };
 
-/// Runs a rank while its peer does the same. Returns the message of its error.
+/// Runs one of two ranks that exchange data. Returns the message of its error.
 std::string exchange_with(const NcclApi& api, Communicator& host) {
   const auto gpu = cuda::make_cuda_device();
   const auto error = error_of([&] {
@@ -227,7 +228,7 @@ TEST(Nccl, NamesEveryCallThatFails) {
       api.*member = CanFail<member>::call;
     }
   });
-  functions.erase("ncclGetVersion");  // below
+  functions.erase("ncclGetVersion");  // tested below
   for (const std::string& function : functions) {
     int calls = 0;
     for (bool fails = true; fails; ++calls) {
@@ -281,7 +282,7 @@ TEST(Nccl, GathersAndReducesMemoryOfTheDevice) {
   run_with_nccl(5, [](Communicator& nccl, Device& gpu) { expect_gathers_and_reduces(nccl, gpu); });
 }
 
-/// Sums of two halves of an arena, the second half first, and other work of the device meanwhile.
+/// Sums of the two halves of an arena, the second half first, overlapped with other work of the device.
 struct OverlappedSums {
   static constexpr std::size_t half = 100;
 
@@ -344,7 +345,7 @@ TEST(Nccl, SumsThatAreBegunRunBesideOtherWork) {
   fake_cuda::set_order(Order::late);
 }
 
-/// Canonical sum of an arena in two buckets, the second of which is summed while the first is computed.
+/// Canonical sum of an arena in two buckets. The second bucket is summed while the first is computed.
 struct OverlappedBuckets {
   static constexpr std::size_t elements = 1024, middle = 512;
 

@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// NCCL for the tests of this folder: its library on a GPU, or a fake of it on the replacement of CUDA's
-/// runtime. `host`: a communicator of one rank. Must outlive the communicators that it makes.
+/// NCCL for the tests of this folder: the real library on a GPU, or a fake on the fake CUDA runtime. `host`:
+/// a communicator of one rank. Must outlive the communicators that it makes.
 class NcclUnderTest {
  public:
   virtual ~NcclUnderTest() = default;

@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// Its abort waits for graphs, as NCCL's may.
+/// Fake library whose abort waits for graphs, as NCCL's may.
 class FakeNcclLibrary final : public NcclUnderTest {
  public:
   FakeNcclLibrary() {

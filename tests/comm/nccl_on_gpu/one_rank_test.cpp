@@ -1,5 +1,5 @@
 // A communicator of one rank on a GPU: operations are captured and replayed on the second stream, and an
-// abort ends while a recording with operations is alive.
+// abort returns while a recording with operations still exists.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,8 +18,8 @@ class OneRankNccl : public testing::TestWithParam<bool> {
   static constexpr std::size_t count = 100'000;
   static constexpr std::size_t bytes = count * sizeof(float);
 
-  /// Brings `source` to the device, sums its halves, the second first, and brings the sums back, with a copy
-  /// of the first half that is made meanwhile.
+  /// Copies `source` to the device, sums its halves, the second first, and copies the sums back together with
+  /// a concurrent copy of the first half.
   std::unique_ptr<Program> record_sums(Communicator& nccl) {
     const std::span<float> all = values.floats();
     first_half = nccl.plan_all_reduce(all.first(count / 2));
@@ -90,7 +90,7 @@ TEST_P(OneRankNccl, IsAbortedWhileARecordingIsAlive) {
   program.reset();
   nccl.reset();
   std::vector<float> back(count);
-  device->copy(back.data(), values.data(), bytes);  // the device still works
+  device->copy(back.data(), values.data(), bytes);  // the device is still usable
   EXPECT_EQ(back[1], 2.0F);
 }
 

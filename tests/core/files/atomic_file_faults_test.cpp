@@ -1,4 +1,4 @@
-// AtomicFile on disks that fail, and on machines that crash.
+// AtomicFile on failing disks and crashing machines.
 #include <gtest/gtest.h>
 
 #include "core/files/atomic_file.h"
@@ -52,7 +52,8 @@ TEST(AtomicFileFaults, ACallThatFailsIsReportedAndLeavesTheOldFileOrTheNewOne) {
           const bool in_folder = failed.ends_with(" /");
           EXPECT_TRUE(found == new_text || (!error.empty() && found == old_text));
           EXPECT_TRUE(error.empty() || (error.starts_with("/") && (in_folder || found == old_text)));
-          // The file is synced before it is closed, and can be written without removing leftovers.
+          // A failing close is harmless because the file is already synced; a new file can be written even if
+          // leftovers cannot be removed.
           const bool harmless = failed == "list /" || failed.starts_with("lock") ||
                                 (failed.starts_with("stat") && failed.ends_with(".tmp"));
           EXPECT_EQ(error.empty(), harmless || (failed.starts_with("close") && found == new_text)) << failed;

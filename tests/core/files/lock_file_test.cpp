@@ -46,7 +46,7 @@ TEST(LockFile, ASymbolicLinkIsNotFollowed) {
   EXPECT_EQ(contents(folder / "secret"), "contents");
 }
 
-/// The file of a killed holder stays, with a longer name than that of the next one.
+/// A killed holder's file stays; its text is longer than the name of the next holder.
 TEST(LockFile, AFileThatNobodyHoldsIsReplaced) {
   const TemporaryFolder folder;
   const auto path = folder.write("lock", "a process with a long name");

@@ -13,8 +13,8 @@
 namespace lockstep {
 namespace {
 
-/// Text that `work` returns in a process of its own that has ten files more than the standard streams, and
-/// these limits.
+/// Text that `work` returns in a child process that has these limits and, in addition to the standard
+/// streams, ten open files.
 std::string with_limits(rlim_t soft, rlim_t hard, const std::function<std::string()>& work) {
   const TemporaryFolder folder;
   const pid_t child = fork();
@@ -32,7 +32,7 @@ std::string with_limits(rlim_t soft, rlim_t hard, const std::function<std::strin
   return contents(folder / "text");
 }
 
-/// Category and message, or the soft limit afterwards.
+/// Category and message of the error; without an error, the soft limit afterwards.
 std::string outcome_of_reserving(std::size_t more) {
   const auto error = error_of([&] { reserve_open_files(more, "the run"); });
   if (error) return std::to_string(error->exit_status()) + ": " + error->what();

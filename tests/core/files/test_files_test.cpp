@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-/// The different states of `path` after crashes: contents, or "none".
+/// The different states of `path` after crashes: its contents, or "none".
 std::set<std::string> states_after_crashes(TestFiles& disk, const std::string& path) {
   std::set<std::string> states;
   for (std::uint64_t choice = 0; choice < 500; ++choice) {

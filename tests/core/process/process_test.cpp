@@ -25,7 +25,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   ProcessId id() const { return {number_, status_of(number_)->start, own_process().number_space}; }
-  /// Waits for a change of its state, without removing it when it has ended.
+  /// Waits for a change of the child's state without reaping it.
   void wait_for(int options) const {
     siginfo_t info{};
     ASSERT_EQ(waitid(P_PID, static_cast<id_t>(number_), &info, options | WNOWAIT), 0);

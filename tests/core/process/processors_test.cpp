@@ -11,7 +11,7 @@
 namespace lockstep::test {
 namespace {
 
-/// Processors that this process may use, and one that it may not.
+/// Processors that this process may use, and one that it may not use.
 struct Processors {
   std::vector<int> usable;
   int other = -1;
@@ -31,7 +31,7 @@ Processors processors_of_this_process() {
   return result;
 }
 
-/// A container may have two hardware threads of one core of a large machine.
+/// A container may be allowed two hardware threads of one core of a large machine.
 TEST(Processors, CoresThatThisProcessMayNotUseDoNotCount) {
   const TemporaryFolder folder;
   const auto add = [&](int processor, int core) {

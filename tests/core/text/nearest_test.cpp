@@ -11,21 +11,21 @@ namespace {
 const std::vector<std::string> known = {"lenet", "resnet18", "batch-size", "learning-rate", "lr"};
 
 TEST(Nearest, FindsTheNameThatWasMeant) {
-  EXPECT_EQ(nearest("lenett", known), "lenet");  // one too many
-  EXPECT_EQ(nearest("lnet", known), "lenet");    // one missing
-  EXPECT_EQ(nearest("lemet", known), "lenet");   // another letter
+  EXPECT_EQ(nearest("lenett", known), "lenet");  // one letter too many
+  EXPECT_EQ(nearest("lnet", known), "lenet");    // one letter missing
+  EXPECT_EQ(nearest("lemet", known), "lenet");   // one letter replaced
   EXPECT_EQ(nearest("elnet", known), "lenet");   // neighbours swapped
   EXPECT_EQ(nearest("resnet-18", known), "resnet18");
   EXPECT_EQ(nearest("batchsize", known), "batch-size");
   EXPECT_EQ(nearest("rl", known), "lr");
-  EXPECT_EQ(nearest("learning", known), "learning-rate");  // the only one that starts so
+  EXPECT_EQ(nearest("learning", known), "learning-rate");  // the only name that starts with it
 }
 
 TEST(Nearest, KnowsNamesOfOtherPrograms) {
   const std::vector<std::string> devices = {"auto", "cpu", "cuda"};
   EXPECT_EQ(nearest("gpu", devices), "cuda");
   const std::vector<std::string> without = {"auto", "cpu"};
-  EXPECT_EQ(nearest("gpu", without), "cpu");  // only names that are known
+  EXPECT_EQ(nearest("gpu", without), "cpu");  // only known names are suggested
   EXPECT_EQ(nearest("learning-rate", std::vector<std::string>{"lr", "lr-base-scale"}), "lr");
 }
 
@@ -33,18 +33,18 @@ TEST(Nearest, IsEmptyWhenNothingIsNear) {
   EXPECT_EQ(nearest("transformer", known), "");
   EXPECT_EQ(nearest("x", known), "");
   EXPECT_EQ(nearest("", known), "");
-  EXPECT_EQ(nearest("l", known), "");  // starts three of them
+  EXPECT_EQ(nearest("l", known), "");  // the beginning of three names
   EXPECT_EQ(nearest(std::string(100000, 'x'), known), "");
   EXPECT_EQ(nearest("lenet", {}), "");
   EXPECT_EQ(nearest("lenet", std::vector<std::string>{""}), "");
-  // Half of their letters agree.
+  // Half of the letters agree.
   const std::vector<std::string> options = {"reduce", "cutout", "crop-pct", "1.weight"};
   for (const char* name : {"resume", "output", "drop-path", "conv1.weight"}) {
     EXPECT_EQ(nearest(name, options), "") << name;
   }
 }
 
-/// A comparison letter by letter would take 8 GiB of memory.
+/// An edit-distance table for these names would take 8 GiB of memory.
 TEST(Nearest, NamesOfOtherLengthsAreNotCompared) {
   const std::vector<std::string> huge = {std::string(std::size_t{1} << 24, 'a')};
   EXPECT_EQ(nearest(std::string(64, 'b'), huge), "");

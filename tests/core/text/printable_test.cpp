@@ -24,7 +24,8 @@ TEST(Printable, KeepsMessagesOnOneLine) {
 
 TEST(Printable, WholeLinesLoseTheirControlCharactersOnly) {
   EXPECT_EQ(without_control_characters("a\nb\x1b[2J\x7f"), "a?b?[2J?");
-  EXPECT_EQ(without_control_characters("\u009b2J\u00e4\u00a0"), "?2J\u00e4\u00a0");  // CSI in one letter
+  EXPECT_EQ(without_control_characters("\u009b2J\u00e4\u00a0"),
+            "?2J\u00e4\u00a0");  // U+009B is CSI in one character
   EXPECT_EQ(without_control_characters("\xc2"), "\xc2");
   EXPECT_EQ(without_control_characters(std::string(1000, 'x')), std::string(1000, 'x'));
 }

@@ -1,4 +1,4 @@
-// Micro-batches gathered by the GPU's kernels, compared with those of the CPU.
+// Micro-batches gathered by GPU kernels, compared with the CPU's micro-batches.
 #include "data/cuda/gather.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ constexpr std::uint64_t size = 37;
 constexpr std::uint32_t micro_batch = 8;
 constexpr std::uint64_t step_samples = 16;  // steps of 16, 16 and 5 samples
 
-/// Values that the CPU loads, [sample][row][column][channel].
+/// Values as the CPU loads them: [sample][row][column][channel].
 std::vector<float> values_on_cpu(const MicroBatch& batch, const SampleFormat& format, Shape target) {
   constexpr std::size_t lanes = 16;
   lockstep::test::Lanes out(target.size() * lanes);

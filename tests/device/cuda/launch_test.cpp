@@ -16,7 +16,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Sums of two values, whose bits depend on the order of additions.
+/// Two sums whose bits depend on the order of additions.
 struct TwoSums {
   double first = 0.0;
   float second = 0.0F;
@@ -39,11 +39,11 @@ TwoSums term_number(std::size_t i) {
 
 constexpr std::size_t terms_of_a_lane = 700;
 
-/// A row of such terms.
+/// Sums a row of these terms.
 struct SumTerms {
   using Sum = TwoSums;
   unsigned number_of_lanes;
-  TwoSums* results;  ///< by lane
+  TwoSums* results;  ///< indexed by lane
   unsigned lanes() const { return number_of_lanes; }
   unsigned place(std::size_t /*row*/, unsigned lane) const { return lane; }
   std::size_t terms(unsigned /*lane*/) const { return terms_of_a_lane; }
@@ -51,7 +51,7 @@ struct SumTerms {
   void finish(unsigned lane, const TwoSums& sum) const { results[lane] = sum; }
 };
 
-/// The order that for_each_row documents.
+/// Compares with the order that for_each_row documents.
 TEST(ForEachRow, AddsInItsOrder) {
   for (const unsigned lanes : {1U, 4U, max_row_lanes}) {
     std::array<TwoSums, row_threads> sums{};
@@ -104,7 +104,7 @@ TEST(ThreadOrder, VisitsEachIndexOnce) {
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
-/// Work with room between its members.
+/// Work with padding between its members.
 struct Padded {
   std::uint32_t count;
   double* result;
@@ -127,7 +127,7 @@ TEST(KernelArguments, EndWithTheirMembers) {
 TEST(Bfloat16, RoundsToNearestEven) {
   const auto round = [](float value) { return to_float(from_float<Bfloat16>(value)); };
   EXPECT_EQ(round(1.0F), 1.0F);
-  EXPECT_EQ(round(1.0F + 0x1p-8F), 1.0F);  // a tie: to even
+  EXPECT_EQ(round(1.0F + 0x1p-8F), 1.0F);  // a tie rounds to even
   EXPECT_EQ(round(1.0F + 0x1p-7F + 0x1p-8F), 1.0F + 0x1p-6F);
   EXPECT_EQ(round(1.0F + 0x1p-8F + 0x1p-20F), 1.0F + 0x1p-7F);
   EXPECT_EQ(round(-3.4e38F), -INFINITY);

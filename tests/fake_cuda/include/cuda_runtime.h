@@ -1,6 +1,6 @@
 #pragma once
 
-// In place of CUDA's header: what sources of kernels use, for the compiler of the host.
+// Replaces CUDA's header for the host compiler: the part that kernel sources use.
 
 #include <cuda_runtime_api.h>
 
@@ -11,7 +11,7 @@
 #define __global__
 #define __launch_bounds__(...)
 #define __device__
-/// One grid runs at a time, its blocks one after another, so that they can share it.
+/// Static memory suffices, because one grid runs at a time and its blocks run one after another.
 #define __shared__ static
 #define blockIdx lockstep::fake_cuda::block_index
 

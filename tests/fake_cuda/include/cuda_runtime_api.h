@@ -1,7 +1,7 @@
 #pragma once
 
 // The part of CUDA's runtime that lockstep calls, as CUDA 13 declares it. A build with CUDA compiles the same
-// sources with NVIDIA's header, which shows differences. Numbers need not be CUDA's.
+// sources with NVIDIA's header, which reveals differences. Enumerators may differ from CUDA's values.
 
 #include <cstddef>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// The part of NCCL that lockstep calls, as NCCL 2.28 declares it. Numbers need not be NCCL's.
+// The part of NCCL that lockstep calls, as NCCL 2.28 declares it. Enumerators may differ from NCCL's values.
 
 #include <cuda_runtime_api.h>
 

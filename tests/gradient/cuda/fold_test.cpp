@@ -1,4 +1,4 @@
-// Sums of the GPU's kernels against the CPU's, bit by bit.
+// Compares sums of the GPU kernels with the CPU's, bit by bit.
 #include "gradient/cuda/fold.h"
 
 #include <gtest/gtest.h>
@@ -19,14 +19,14 @@ using lockstep::test::run_kernels;
 
 constexpr std::size_t elements = 272;
 
-/// Partial sums of ranks as they come to the owner of a slice: on the host and on the device.
+/// Partial sums of ranks as they arrive at the owner of a slice: on the host and on the device.
 struct Inputs {
   std::vector<Node> nodes;
   std::vector<AlignedFloats> arenas;
   std::vector<DeviceArray<float>> copies;
   std::vector<const float*> addresses;
 
-  /// Addresses of element `begin` of the copies.
+  /// Addresses of element `begin` in each copy.
   std::vector<const float*> copies_at(std::size_t begin) const {
     std::vector<const float*> all;
     for (const auto& copy : copies) all.push_back(copy.data() + begin);
@@ -58,7 +58,7 @@ constexpr Range ranges[] = {{0, elements}, {16, 128}, {16, 127}, {3, 8}, {271, 1
 
 class FoldKernel : public ::testing::Test {
  protected:
-  /// Elements [begin, begin + count) of the sum by kernels, at the beginning of an array.
+  /// Elements of `range` of the kernels' sum, starting at index 0.
   std::vector<float> sum(const Fold& plan, const Inputs& inputs, const Range& range) {
     const DeviceArray<float> output(*device_, std::vector<float>(elements, -1.0F));
     run_kernels(*device_, [&](StreamHandle stream) {

@@ -1,4 +1,4 @@
-// Models that are damaged, or that a network cannot express.
+// Models that are damaged or cannot be expressed as a network.
 #include <gtest/gtest.h>
 #include <onnx/onnx.pb.h>
 
@@ -75,8 +75,8 @@ void keep_elsewhere(onnx::ModelProto& model, const std::string& location, const 
   }
 }
 
-/// A product of images and a matrix of `value`. With 1/8, it is that of an adaptive pooling, but the product
-/// that averages rows is missing.
+/// Turns the node "relu" into a product of the images and a matrix filled with `value`. With 1/8, it averages
+/// columns as in an adaptive pooling, but the product that averages rows is missing.
 void average_columns(onnx::ModelProto& model, float value) {
   node(model, "relu").set_op_type("MatMul");
   node(model, "relu").add_input("columns");
@@ -88,7 +88,7 @@ void average_columns(onnx::ModelProto& model, float value) {
   for (int i = 0; i < 8; ++i) matrix.add_float_data(value);
 }
 
-/// Makes the node "relu" one with these whole numbers as second input.
+/// Turns the node "relu" into `operation` with these integers as second input.
 void give_numbers(onnx::ModelProto& model, const std::string& operation, const Extents& numbers) {
   node(model, "relu").set_op_type(operation);
   node(model, "relu").add_input("numbers");
@@ -114,7 +114,7 @@ TEST(OnnxImport, OfTheSmallModelWorks) {
 
 using Change = std::function<void(onnx::ModelProto&)>;
 
-/// A change of the small model, and parts of the message with which it is refused.
+/// A change to small_model(), and parts of the error message that it must cause.
 struct Refused {
   Change change;
   std::vector<std::string> parts;
@@ -128,7 +128,7 @@ void expect_refused(std::initializer_list<Refused> rows) {
   }
 }
 
-/// Sets an attribute of whole numbers.
+/// A change that sets an integer-list attribute of a node.
 Change integers(const std::string& of, const std::string& name, const Extents& values) {
   return [=](onnx::ModelProto& model) { set_integers(model, of, name, values); };
 }

@@ -1,4 +1,4 @@
-// Graphs whose nodes share tensors or read them by several names.
+// Graphs whose nodes share tensors or read a tensor under several names.
 #include <gtest/gtest.h>
 #include <onnx/onnx.pb.h>
 
@@ -35,7 +35,7 @@ OnnxImport import_graph(const Dimensions& shape, std::int64_t classes, const Nod
   return parse_onnx(std::as_bytes(std::span(bytes)), "m.onnx", {});
 }
 
-/// A constant of the values 0, 1, 2, ...
+/// Adds a constant with the values 0, 1, 2, ...
 std::string count_up(GraphWriter& graph, const std::string& name, const Dimensions& shape) {
   std::vector<float> values(1);
   for (const std::int64_t extent : shape) values.resize(values.size() * static_cast<std::size_t>(extent));
@@ -43,7 +43,7 @@ std::string count_up(GraphWriter& graph, const std::string& name, const Dimensio
   return graph.constant(name, shape, values);
 }
 
-/// A product with a matrix of `columns` columns, for samples of 3 values.
+/// Adds a product of samples of 3 values with a matrix of `columns` columns.
 std::string matrix_product(GraphWriter& graph, std::int64_t columns) {
   return graph.add("MatMul", "fc", {"input", count_up(graph, "fc.matrix", {3, columns})});
 }
@@ -89,7 +89,7 @@ TEST(OnnxGraphs, ConstantsOfOneChannelAreBiases) {
   EXPECT_EQ(images.weights, (Weights{{0, 1, 2, 3}, {0}}));
 }
 
-/// The result of a layer has two names, x and y. Constants are added to one of them.
+/// The result of a layer has two names, x and y, and a constant is added to one of them.
 TEST(OnnxGraphs, LayersThatAnotherNodeReadsGetNoBias) {
   for (const char* const alias : {"Identity", "Flatten"}) {
     for (const bool adds_to_x : {true, false}) {

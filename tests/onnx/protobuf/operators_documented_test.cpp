@@ -1,4 +1,4 @@
-// Compares docs/onnx.md with the operators that import reads.
+// Compares docs/onnx.md with the operators that the importer supports.
 #include <gtest/gtest.h>
 
 #include <fstream>

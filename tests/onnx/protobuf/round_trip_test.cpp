@@ -1,4 +1,4 @@
-// Networks that are exported and imported again: layers, names of parameters and weights are the same.
+// Exports networks and imports them again: layers, parameter names and weights must stay the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct RoundTrip {
   OnnxImport imported;
 };
 
-/// Not alexnet and vgg, which have many parameters.
+/// Omits alexnet and vgg, which have many parameters.
 TEST(RoundTrip, KeepsModels) {
   for (const char* const model :
        {"lenet", "mlp:20,30", "mobilenet-v2", "resnet18", "resnet18-d2l", "resnet20"}) {
@@ -53,7 +53,7 @@ TEST(RoundTrip, KeepsModels) {
   }
 }
 
-/// All operations, with options that differ from the defaults. Adaptive pooling is global.
+/// Network of all operations with non-default options. Its adaptive pooling is global.
 std::unique_ptr<Network> network_of_all_operations() {
   auto network = std::make_unique<Network>(Shape{3, 21, 22});
   Value x = conv2d(network->input(),
@@ -83,7 +83,8 @@ TEST(RoundTrip, KeepsEveryOperation) {
   RoundTrip(*network).expect_same(*network);
 }
 
-/// Windows of unequal sizes become products with matrices; equal ones that are not square, a usual pooling.
+/// Pooling with windows of unequal sizes is exported as matrix products; with equal windows that are not
+/// square, as ordinary pooling.
 TEST(RoundTrip, KeepsAdaptivePooling) {
   for (const auto& [input, size] :
        {std::pair(Shape{3, 14, 14}, 4), std::pair(Shape{3, 15, 14}, 4), std::pair(Shape{2, 8, 16}, 4),
@@ -161,7 +162,7 @@ TEST(RoundTrip, NamesThatAreTakenAreNumbered) {
   EXPECT_EQ(read_onnx_model(trip.folder / "m.onnx").graph().output(0).name(), "logits");
 }
 
-/// Its weights have the shape of a single number.
+/// With one channel, weights have the shape of a single number.
 TEST(RoundTrip, KeepsGroupNormOfOneChannel) {
   Network network({1, 6, 6});
   const Value x = flatten(group_norm(network.input(), {.groups = 1, .name = "images"}));
@@ -169,7 +170,7 @@ TEST(RoundTrip, KeepsGroupNormOfOneChannel) {
   RoundTrip(network).expect_same(network);
 }
 
-/// The model has them as floats, and of the momentum the difference from 1.
+/// ONNX stores these options as floats, and 1 - momentum in place of the momentum.
 TEST(RoundTrip, KeepsOptionsOfNormalization) {
   for (const auto& [eps, momentum] : {std::pair(1e-5, 0.1), std::pair(1.2345678e-5, 0.123456),
                                       std::pair(0.002, 1e-7), std::pair(1.0, 1.0)}) {
@@ -180,7 +181,7 @@ TEST(RoundTrip, KeepsOptionsOfNormalization) {
   }
 }
 
-/// Padding counts, but not the pixels after it that the last window of ceil_mode reaches.
+/// Averages include padding, but not the pixels beyond it that the last window of ceil_mode covers.
 TEST(RoundTrip, KeepsAveragesWithPaddingAndCeilMode) {
   for (const Shape& input : {Shape{2, 6, 7}, Shape{2, 7, 6}, Shape{1, 8, 8}}) {
     Network network(input);
@@ -190,7 +191,7 @@ TEST(RoundTrip, KeepsAveragesWithPaddingAndCeilMode) {
   }
 }
 
-/// Batch norm and convolution of vectors, and layers that nothing reads.
+/// Network with batch norm and convolution of vectors, and with layers whose outputs nothing reads.
 TEST(RoundTrip, KeepsUnusualNetworks) {
   Network network({3, 4, 4});
   relu(network.input());

@@ -28,7 +28,7 @@ const Exporter exporters[] = {{"dynamo", false, false},
                               {"script-eval", true, false},
                               {"script-train", true, true}};
 
-/// The two samples in the tensor "input" of a model file, which must outlive them.
+/// The two samples in the tensor "input" of `file`, which must outlive them.
 Synthetic samples_of(const ModelFile& file) {
   const auto input = std::as_bytes(file.floats("input", std::vector<std::int64_t>{2, 3, 16, 16}));
   Synthetic samples(2, {3, 16, 16}, 5);
@@ -81,7 +81,7 @@ TEST(TorchModels, KeepOrderAndNamesOfTheirLayers) {
       SCOPED_TRACE(name + " " + exporter.name);
       const OnnxImport imported =
           import_onnx(models / (name + "." + exporter.name + ".onnx"), {.weights = false});
-      std::vector<std::string> layers;  // with parameters
+      std::vector<std::string> layers;  // layers with parameters
       for (const std::string& parameter : parameter_names(*imported.network)) {
         const std::string layer = parameter.substr(0, parameter.rfind('.'));
         if (layers.empty() || layers.back() != layer) layers.push_back(layer);

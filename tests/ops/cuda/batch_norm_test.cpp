@@ -1,4 +1,4 @@
-// Batch norm in training, beyond the table of operations.
+// Cases of batch norm in training that the table of operations does not cover.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ TEST(BatchNorm, AddsASecondGradientWhileReading) {
   }
 }
 
-/// The output is not kept for backward: its sign is computed again, with the same bits.
+/// The output is not saved for backward, which recomputes its sign from the same bits.
 TEST(BatchNorm, PassesGradientsWhereTheOutputIsPositive) {
   OpInputs values = random_inputs(with_relu(false), samples);
   std::ranges::fill(values.grad_output.values, 1.0);

@@ -1,4 +1,4 @@
-// Operations without parameters on the CUDA backend, which have the bits of the CPU.
+// Operations without parameters, whose results on the CUDA backend are bit-identical to the CPU's.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using cuda::Type;
 
-/// Settings of an operation besides its inputs, the same for the CPU and the GPU.
+/// Settings of an operation in addition to its inputs, equivalent on the CPU and the GPU.
 struct OpSurroundings {
   int position = 0;
   cpu::OpMemory on_cpu{};
@@ -45,7 +45,7 @@ OpCase activation_of(Activation::Kind kind, Shape shape) {
 constexpr std::array kinds = {Activation::Kind::relu, Activation::Kind::relu6, Activation::Kind::silu,
                               Activation::Kind::gelu};
 
-/// Pools of the table of operations, and various numbers of channels.
+/// Pooling cases of the table of operations, and various numbers of channels.
 std::vector<OpCase> cases() {
   std::vector<OpCase> cases;
   for (const OpCase& each : op_cases()) {
@@ -84,7 +84,7 @@ TEST_P(BitsOfCpu, OfRandomValues) {
   }
 }
 
-/// Few different values, so that most windows have several largest ones; the first takes the gradient.
+/// Few distinct values, so that most windows have several maxima; the first one receives the gradient.
 TEST_P(BitsOfCpu, OfEqualValues) {
   OpInputs values = random_inputs(GetParam(), 5);
   for (double& value : values.inputs[0].values) value = std::round(value);
@@ -103,8 +103,8 @@ TEST_P(BitsOfCpu, OfNanAndInfinity) {
   expect_as_on_cpu(GetParam(), values, Type::bf16);
 }
 
-/// Floats with every sign, exponent and leading 7 bits, including NaN, infinities and denormal numbers: all
-/// of bf16.
+/// Floats with every sign, exponent and leading 7 mantissa bits, including NaN, infinities and denormals: all
+/// bf16 values.
 TEST(ActivationOnCuda, HasTheBitsOfTheCpuForFloatsOfEverySize) {
   for (const Type type : {Type::fp32, Type::bf16}) {
     for (const Activation::Kind kind : kinds) {

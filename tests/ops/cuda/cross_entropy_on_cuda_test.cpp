@@ -11,8 +11,8 @@ namespace {
 
 using cuda::Type;
 
-/// Expects the CPU's results: exactly with up to 32 classes, approximately with more, which threads fold in
-/// another order.
+/// Expects the CPU's results: exactly for up to 32 classes, approximately for more, because the GPU's threads
+/// then sum in a different order.
 void expect_as_on_cpu(LossCase given, Type type) {
   given.logits = rounded(given.logits, type);
   const LossResults cpu = run_loss(given, cpu::best_level());
@@ -72,7 +72,7 @@ TEST(CrossEntropyOnCuda, SoftTargetsAndEqualLogitsEqualTheCpu) {
   }
 }
 
-/// Puts the value at several classes, as the label's class and as another.
+/// Puts the value at several classes, both the label's class and others.
 TEST(CrossEntropyOnCuda, NanAndInfinityAreTheCpus) {
   const double infinity = std::numeric_limits<double>::infinity();
   for (const int classes : {2, 10, 40, 300}) {

@@ -1,4 +1,4 @@
-// Plans of whole networks on both backends, and those of the CUDA backend compared with the CPU's.
+// Plans of whole networks on both backends. CUDA results are compared with the CPU's.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,8 +15,8 @@ namespace {
 constexpr int full = 6;
 constexpr int part = 5;
 
-/// Network with odd channels, strides, groups, fused and other additions, several readers of a value,
-/// concatenation, and biases before batch norm, whose gradient is zero.
+/// Network with odd channel counts, strides, groups, fused and separate additions, values with several
+/// readers, concatenation, and biases before batch norm, which have zero gradients.
 std::unique_ptr<Network> residual_network() {
   auto network = std::make_unique<Network>(Shape{3, 13, 12});
   Value x =
@@ -30,7 +30,7 @@ std::unique_ptr<Network> residual_network() {
   return network;
 }
 
-/// Network with pooling by three and by two after convolutions with ReLU.
+/// Network with 3x3 and 2x2 pooling after convolutions with ReLU.
 std::unique_ptr<Network> averaging_network() {
   auto network = std::make_unique<Network>(Shape{3, 12, 12});
   const Value x =
@@ -40,7 +40,7 @@ std::unique_ptr<Network> averaging_network() {
   return network;
 }
 
-/// Network with the widths that the CPU has blocks for, and dropout.
+/// Network with dropout, and with widths that fill the blocks of the CPU's kernels.
 std::unique_ptr<Network> wide_network() {
   auto network = std::make_unique<Network>(Shape{3, 12, 12});
   Value x = relu(conv2d(network->input(), {.channels = 16, .kernel = 3, .padding = 1}));
@@ -60,7 +60,7 @@ std::unique_ptr<Network> chain_network() {
   return network;
 }
 
-/// Network with more layers than one kernel can pad, or finish the gradients of.
+/// Network with more layers than one kernel launch can handle when padding weights or finishing gradients.
 std::unique_ptr<Network> deep_network() {
   auto network = std::make_unique<Network>(Shape{9, 1, 1});
   Value x = network->input();
@@ -92,7 +92,7 @@ double relative_distance(const std::vector<float>& actual, const std::vector<flo
   return std::sqrt(difference / std::max(length, 1e-12));
 }
 
-/// Expects that each parameter's gradient has a relative distance below `tolerance`.
+/// Expects a relative distance below `tolerance` for each parameter's gradient.
 void expect_same_gradients(const Network& network, const std::vector<float>& actual,
                            const std::vector<float>& expected, double tolerance, const std::string& where) {
   ASSERT_EQ(actual.size(), expected.size());
@@ -116,9 +116,9 @@ void expect_zeros_between_parameters(const Network& network, const std::vector<f
 struct NetworkCase {
   const char* name;
   cuda::Type type;
-  /// Relative distance. fp32: of each parameter's gradient. bf16: of all gradients together, since rounding
-  /// may switch a ReLU and change gradients of few samples by tenths. ops_test.cpp compares single operations
-  /// closely.
+  /// Relative distance: of each parameter's gradient in fp32, of all gradients together in bf16, where
+  /// rounding may flip a ReLU and change gradients of a few samples by tenths. ops_test.cpp compares single
+  /// operations more strictly.
   double tolerance;
   bool mixes = false;
 
@@ -135,7 +135,7 @@ class CudaNetworks : public ::testing::TestWithParam<NetworkCase> {
 TEST_P(CudaNetworks, EqualTheCpu) {
   const PlanOptions options{.samples = full, .label_smoothing = 0.1F};
   NetworkOnCuda cuda(*network, options, GetParam().type, {part, 1});
-  for (const int samples : {full, part, 1, full}) {  // in the same memory
+  for (const int samples : {full, part, 1, full}) {  // all sizes use the same memory
     const NetworkInputs inputs(*network, samples, 11, GetParam().mixes);
     const NetworkResults expected = run_on_cpu(*network, options, inputs, parameters);
     const NetworkResults actual = cuda.run(inputs, parameters);
@@ -197,10 +197,11 @@ INSTANTIATE_TEST_SUITE_P(Table, CudaNetworks, ::testing::ValuesIn(network_cases)
   return name + (row.param.type == cuda::Type::bf16 ? "Bf16" : "Fp32");
 });
 
-/// Backends. CPU: 18 samples fill more than one group; 16 fill one, so that operations run in chains.
+/// A backend. On the CPU, 18 samples need more than one group; 16 fill exactly one, so operations run in
+/// chains.
 struct Backend {
   const char* name;
-  std::optional<cuda::Type> type;  ///< none: the CPU
+  std::optional<cuda::Type> type;  ///< empty: the CPU
   int samples;
 
   std::unique_ptr<CompiledNetwork> compile(const Network& network, const Graph& graph,
@@ -223,9 +224,9 @@ INSTANTIATE_TEST_SUITE_P(Backends, Plans,
                                            Backend{"Bf16", cuda::Type::bf16, full}),
                          [](const auto& row) { return row.param.name; });
 
-/// Freezing changes no other gradients; those of frozen parameters are unchanged or zero.
+/// Gradients of frozen parameters are unchanged or zero; all others are unchanged.
 TEST_P(Plans, FrozenParametersChangeNoOtherGradients) {
-  if (GetParam().type == cuda::Type::bf16) return;  // as in fp32
+  if (GetParam().type == cuda::Type::bf16) return;  // freezing is the same as in fp32
   std::vector<const char*> names{"residual", "wide"};
   if (!GetParam().type) names.insert(names.end(), {"lenet", "resnet20"});
   for (const char* name : names) {
@@ -256,7 +257,7 @@ TEST_P(Plans, FrozenParametersChangeNoOtherGradients) {
   }
 }
 
-/// Shown by the memory: nothing is saved for nodes without backward.
+/// The smaller workspace shows this: nothing is saved for nodes without a backward pass.
 TEST_P(Plans, BackwardEndsWhereEverythingBeforeIsFrozen) {
   const auto network = make_model("resnet20", {3, 32, 32}, 10);
   std::vector<bool> all_but_head(network->parameters().size(), true);
@@ -277,7 +278,8 @@ TEST_P(Plans, NodesRunAloneAndAgain) {
   }
 }
 
-/// The gradient that would be computed is rounding errors. One layer for each kernel of a bias's gradient.
+/// A computed gradient would consist of rounding errors. The network has one layer for each kernel that
+/// computes a bias gradient.
 TEST_P(Plans, BiasBeforeBatchNormHasTheGradientZero) {
   Network network({3, 12, 12});
   Value x = network.input();
@@ -325,11 +327,11 @@ TEST_P(Plans, ManyPathsTakeNoTime) {
   EXPECT_TRUE(GetParam().compile(network)->run(inputs, {}).gradients.empty());
 }
 
-/// Gradients that are reported final during backward must not be written later.
+/// Gradients that are reported as final during backward must not be written afterwards.
 TEST(CudaPlan, SaysWhichGradientsAreWritten) {
   struct Parts {
     const char* network;
-    int of_all, of_second_half;  ///< parts reported with none and with the first half of parameters frozen
+    int of_all, of_second_half;  ///< parts reported with no parameters frozen, and with the first half frozen
   };
   for (const Parts& parts :
        {Parts{"residual", 1, 1}, Parts{"resnet20", 2, 1}, Parts{"mlp:1500,1500,1500", 3, 2}}) {

@@ -27,7 +27,7 @@ inline void run_on_device(const std::function<void(cuda::StreamHandle)>& work) {
   run_kernels(device_under_test(), work);
 }
 
-/// Memory of the device, initially NaN in every type to expose reads of unwritten memory, with a guard behind
+/// Device memory, initially NaN in every type to expose reads of unwritten memory, with a guard region after
 /// the end.
 class DeviceMemory {
  public:
@@ -66,7 +66,7 @@ class DeviceMemory {
   Buffer buffer_;
 };
 
-/// Copies values to memory of the device. The address for no values is null.
+/// Copies values to device memory. The address is null if there are no values.
 template <class Value>
 DeviceMemory on_device(const std::vector<Value>& values) {
   DeviceMemory memory(values.size() * sizeof(Value));

@@ -16,7 +16,7 @@ TEST(Divisor, DividesExactly) {
     };
     for (std::uint32_t n = 0; n < 2000; ++n) expect(n);
     for (std::uint32_t n = 0xffffffffU; n > 0xffffffffU - 2000; --n) expect(n);
-    // Around multiples, where a quotient that is off by a little shows.
+    // Errors in the quotient show around multiples of the divisor.
     for (std::uint64_t q = 1; q * divisor <= 0xffffffffU; q = q * 3 / 2 + 1) {
       const auto multiple = static_cast<std::uint32_t>(q * divisor);
       expect(multiple - 1);

@@ -43,7 +43,7 @@ TEST(LateEpilogue, RoundsInBfloat16) {
                          .relu = true,
                          .pixels = 1,
                          .channels = 2});
-  EXPECT_EQ(to_float(values[0]), 258.0F);  // 257.5 rounded
+  EXPECT_EQ(to_float(values[0]), 258.0F);  // 257.5 rounded to bf16
   EXPECT_EQ(to_float(values[1]), 0.0F);
 }
 

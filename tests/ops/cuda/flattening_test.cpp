@@ -7,7 +7,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Whether flattening of an image before a linear layer is removed.
+/// Whether without_flattening() removes the flattening of an image before a linear layer.
 bool is_gone(Shape image, int features, Type type) {
   Network network(image);
   network.output(linear(flatten(network.input()), features));

@@ -1,4 +1,5 @@
-// The table of operations on the CUDA backend; those with parameters, in fp32, against PyTorch too.
+// The table of operations on the CUDA backend. In fp32, operations with parameters are also compared with
+// PyTorch.
 #include <gtest/gtest.h>
 
 #include "ops/cuda/run_cuda_op.h"
@@ -10,13 +11,13 @@ namespace {
 struct TypeCase {
   cuda::Type type;
   const char* name;
-  double tolerance;  ///< largest difference over the largest value
+  double tolerance;  ///< largest difference / largest value
 };
 
-/// Types to test. bf16 has 8 significant bits, and results of two kernels are rounded twice.
+/// Types to test. bf16 has 8 significant bits, and operations of two kernels round twice.
 constexpr TypeCase types[] = {{cuda::Type::fp32, "fp32", 1.5e-5}, {cuda::Type::bf16, "bf16", 1.2e-2}};
 
-/// Inputs that the type represents exactly, including parameters other than batch norm's.
+/// Inputs, and parameters except those of batch norm, that the type represents exactly.
 OpInputs inputs_for(const OpCase& op_case, int samples, cuda::Type type) {
   OpInputs values = random_inputs(op_case, samples);
   for (Tensor& tensor : values.inputs) round_to(type, tensor.values);
@@ -39,8 +40,8 @@ TEST_P(CudaOps, EqualReference) {
   }
 }
 
-/// Sizes at the limits of the batch norm's tiles: one, two and more packs, groups that are not full, several
-/// chunks, a chunk of few pixels, single values.
+/// Sizes at the limits of batch norm's tiles: one, two and more packs, partial groups, several chunks, a
+/// chunk of few pixels, single values.
 std::vector<OpCase> batch_norm_cases() {
   return {
       norm_case("OneValue", {1, 1, 1}, {.relu = true}),

@@ -26,7 +26,7 @@ inline void store_element(cuda::Type type, double value, std::byte* data, std::s
   }
 }
 
-/// Value rounded to the type.
+/// `value` rounded to `type`.
 inline double rounded(double value, cuda::Type type) {
   alignas(float) std::byte stored[sizeof(float)];
   store_element(type, value, stored, 0);
@@ -59,7 +59,7 @@ class PaddedTensor {
     memory_.store(bytes);
   }
 
-  /// Address; null: empty.
+  /// Address, or null if the tensor is empty.
   void* data() const { return memory_.data(); }
   std::vector<std::byte> bytes() const { return memory_.fetch(); }
   bool end_intact() const { return memory_.end_intact(); }

@@ -8,7 +8,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Description of the problem of a node of a graph.
+/// Description of the convolution problem of a node.
 std::string problem_of(const Graph& graph, std::size_t node, int samples) {
   const Shape input = graph.nodes[static_cast<std::size_t>(graph.nodes[node].inputs[0])].shape;
   return describe(conv_problem(graph.nodes[node], input, samples, Type::fp32));
@@ -104,7 +104,7 @@ TEST(ConvExtent, IsWhatTheOutputReads) {
   for (const Case& c : cases) EXPECT_EQ(rows_of(c.problem), c.expected) << c.what;
 }
 
-/// The output size that a library computes from sizes and paddings must be that of the graph.
+/// The output size that a library computes from sizes and paddings must equal the graph's.
 TEST(ConvExtent, GivesTheOutputByTheUsualFormula) {
   for (int kernel = 1; kernel <= 4; ++kernel) {
     for (int stride = 1; stride <= 3; ++stride) {

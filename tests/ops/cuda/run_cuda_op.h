@@ -10,15 +10,16 @@
 
 namespace lockstep::test {
 
-/// Parameters as in an arena, followed by zeros up to a multiple of 16 elements.
+/// Parameters laid out as in an arena: followed by zeros up to a multiple of 16 elements.
 inline std::vector<float> in_arena(const std::vector<double>& values) {
   std::vector<float> floats(values.begin(), values.end());
   floats.resize((values.size() + 15) / 16 * 16, 0.0F);
   return floats;
 }
 
-/// Runs one operation with memory of its own. `given`: further members that the operation needs. Fails where
-/// the operation writes past its memory, or other values than zeros between parameters or into padding.
+/// Runs one operation in separately allocated memory. `given`: further OpMemory members that the operation
+/// needs. The test fails if the operation writes past its memory, or writes anything but zeros between
+/// parameters or into padding.
 class CudaOpRun {
  public:
   CudaOpRun(const OpCase& op_case, const OpInputs& values, cuda::Type type, int position,
@@ -58,7 +59,7 @@ class CudaOpRun {
     hide_what_backward_does_not_read();
     memory_.grad_output = grad_output_.data();
     if (case_.parameter_sizes() == std::array<std::size_t, max_parameters>{}) {
-      run_on_device([&](cuda::StreamHandle stream) {  // nobody reads its gradient
+      run_on_device([&](cuda::StreamHandle stream) {  // without inputs' gradients, which nobody reads
         memory_.stream = stream;
         op_.backward(memory_);
       });

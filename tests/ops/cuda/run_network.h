@@ -11,12 +11,12 @@ namespace lockstep::test {
 
 class NetworkOnCuda final : public CompiledNetwork {
  public:
-  /// `sizes`: of micro-batches besides options.samples.
+  /// `sizes`: micro-batch sizes to compile for, in addition to options.samples.
   NetworkOnCuda(const Network& network, const PlanOptions& options, cuda::Type type,
                 const std::vector<int>& sizes = {})
       : NetworkOnCuda(network, build_graph(network), options, type, sizes) {}
 
-  /// `graph`: of the network.
+  /// `graph`: graph of `network`.
   NetworkOnCuda(const Network& network, const Graph& graph, const PlanOptions& options, cuda::Type type,
                 const std::vector<int>& sizes = {})
       : network_(network),
@@ -33,7 +33,7 @@ class NetworkOnCuda final : public CompiledNetwork {
   /// Called when gradients from `begin` on are final; may enqueue work.
   std::function<void(cuda::StreamHandle, float* gradients, std::size_t begin)> ready = {};
 
-  /// Prepares the parameters if they are not those of the run before.
+  /// Prepares the parameters unless they are the same as in the previous run.
   NetworkResults run(const NetworkInputs& inputs, const std::vector<float>& parameters) override {
     const int samples = inputs.images.samples;
     load(inputs);
@@ -87,7 +87,7 @@ class NetworkOnCuda final : public CompiledNetwork {
   cuda::CudaPlan& plan() { return plan_; }
 
  private:
-  /// Writes the plan's images, as the kernel that gathers them does.
+  /// Writes the images as the gather kernel does.
   void load(const NetworkInputs& inputs) {
     const Shape shape = plan_.image_shape();
     Tensor images(inputs.images.samples, {inputs.images.shape.channels, shape.height, shape.width});
@@ -113,8 +113,8 @@ class NetworkOnCuda final : public CompiledNetwork {
   ArenaLayout layout_;
   cuda::CudaPlan plan_;
   DeviceMemory workspace_, block_, parameters_, gradients_;
-  std::vector<float> prepared_;  ///< parameters
-  MicroBatch batch_;             ///< loaded last
+  std::vector<float> prepared_;  ///< last prepared parameters
+  MicroBatch batch_;             ///< last loaded
   DeviceMemory result_{sizeof(LeafResult)};
 };
 

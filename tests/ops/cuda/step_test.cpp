@@ -17,7 +17,7 @@ using lockstep::test::run_kernels;
 
 class Steps : public ::testing::Test {
  protected:
-  /// Outcome of the next step of the log.
+  /// Concludes the next step and returns its outcome from the log.
   StepOutcome conclude(const std::vector<LeafResult>& results, bool stops = true) {
     const DeviceArray<LeafResult> leaves(*device_, results);
     const std::uint32_t at = positions_.fetch()[0];

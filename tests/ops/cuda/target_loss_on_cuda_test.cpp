@@ -7,7 +7,7 @@ namespace {
 
 using cuda::Type;
 
-/// Gradients have the CPU's bits; sums are added in another order.
+/// Gradients have the CPU's bits; losses are summed in a different order.
 TEST(TargetLossOnCuda, EqualsTheCpu) {
   for (const Task task : {Task::regression, Task::multilabel}) {
     for (const int samples : {1, 17, 300}) {

@@ -1,4 +1,4 @@
-// The timer of cuDNN's engines, with engines whose time is known, on the replacement of CUDA's runtime.
+// The timer of cuDNN engines, tested on the fake CUDA runtime with engines of known run time.
 #include "ops/cuda/dnn/native/cudnn_timing.h"
 
 #include <gtest/gtest.h>
@@ -16,11 +16,11 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr int warm_up = 1, runs_of_a_round = 20, rounds = 4;  // one of them before the events
+constexpr int warm_up = 1, runs_of_a_round = 20, rounds = 4;  // the first round precedes the timing events
 
-/// An engine that writes nothing.
+/// An engine with given run times that computes nothing.
 struct Described {
-  std::vector<double> microseconds = {};  ///< of its first runs; the last one of all later ones
+  std::vector<double> microseconds = {};  ///< durations of the first runs; later runs repeat the last one
   bool builds = true, runs = true;
   std::function<void(cudaStream_t)> while_capturing = [](cudaStream_t) {};
   int submitted = 0, done = 0;
@@ -52,7 +52,7 @@ class DescribedGraph final : public CudnnGraph {
     if (!engine.runs) refuse();
     if (is_capturing(stream)) engine.while_capturing(stream);
     ++engine.submitted;
-    fake_cuda::pass(6.0);  // the host's time
+    fake_cuda::pass(6.0);  // host time per launch
     const std::vector<void*> addresses(tensors.begin(), tensors.end());
     fake_cuda::launch(stream, "engine", std::as_bytes(std::span(addresses)), [this, &engine, addresses] {
       const auto last = engine.microseconds.size() - 1;
@@ -67,7 +67,7 @@ class DescribedGraph final : public CudnnGraph {
   const std::vector<std::size_t>& tensor_bytes() const override { return sizes; }
 
   mutable std::vector<Described> described;
-  mutable std::vector<std::vector<std::byte>> contents;  ///< of the tensors, in the last run
+  mutable std::vector<std::vector<std::byte>> contents;  ///< of the tensors during the last run
   std::vector<std::size_t> sizes{64, 4002, 1100000};
 
  private:
@@ -82,7 +82,7 @@ void expect_fastest(DescribedGraph& graph, std::size_t engine, double microsecon
   EXPECT_NEAR(fastest->microseconds, microseconds, 1e-4);
 }
 
-/// Each test leaves no object of CUDA behind, beside those that other tests of the program keep.
+/// Expects that a test leaves no CUDA objects behind, not counting objects that existed before it.
 class FastestEngine : public ::testing::Test {
  protected:
   void TearDown() override { EXPECT_EQ(fake_cuda::live_objects(), before_); }
@@ -117,7 +117,7 @@ TEST_F(FastestEngine, RunsTwentyTimesWithoutAGraphIfItCannotBeCaptured) {
 TEST_F(FastestEngine, IsNotChangedBySlowFirstRunsOrOneSlowRound) {
   Described engine = taking(1e6);
   engine.microseconds.insert(engine.microseconds.end(), runs_of_a_round, 1000.0);  // before the events
-  engine.microseconds.insert(engine.microseconds.end(), runs_of_a_round, 500.0);   // the first round
+  engine.microseconds.insert(engine.microseconds.end(), runs_of_a_round, 500.0);   // the first timed round
   engine.microseconds.push_back(4.0);
   DescribedGraph graph{engine, taking(5.0)};
   expect_fastest(graph, 0, 4.0);

@@ -1,4 +1,4 @@
-// Every engine that cuDNN offers for a convolution, on a GPU: --plan-cache may choose any of them.
+// Every cuDNN engine for a convolution, on a GPU: a --plan-cache file may select any of them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,8 +26,7 @@ std::vector<double>& result_of(ConvDirection direction, Values& values) {
                                                      : values.weights;
 }
 
-/// Adds the products of a convolution to the tensor that the direction computes. Tensors are NHWC, weights
-/// KRSC.
+/// Adds a convolution's products to the tensor that `direction` computes. Tensors are NHWC, weights KRSC.
 void convolve(const cuda::ConvProblem& p, ConvDirection direction, Values& values) {
   const int group_inputs = p.in_channels / p.groups, group_outputs = p.out_channels / p.groups;
   std::size_t y = 0;
@@ -80,7 +79,7 @@ std::vector<std::byte> stored(const std::vector<double>& values, cuda::Type type
   return bytes;
 }
 
-/// Largest difference over the largest value.
+/// Largest absolute difference, divided by the largest absolute expected value.
 double error_of(const std::vector<std::byte>& found, const std::vector<double>& expected, cuda::Type type) {
   double difference = 0.0, largest = 0.0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -108,7 +107,7 @@ void try_engines(const cuda::CudnnTarget& target, const cuda::ConvProblem& probl
   for (std::size_t i = 0; i < graph->engines().size(); ++i) {
     if (!graph->build(i)) continue;
     ++counts.engines;
-    // Backward data leaves pixels that the convolution does not read as they are.
+    // Backward data leaves pixels that the convolution does not read unchanged.
     const DeviceMemory result(expected.size() * cuda::bytes_of(problem.type));
     if (direction == ConvDirection::backward_data) result.store(input);
     const DeviceMemory x = on_device(input), w = on_device(weights), y = on_device(output);
@@ -130,7 +129,7 @@ void try_engines(const cuda::CudnnTarget& target, const cuda::ConvProblem& probl
 
 TEST(CudnnEngines, AllAgreeWithTheDefinition) {
   const cuda::CudnnTarget target{{}};
-  // Some bf16 engines add up a few sums that are rounded to bf16.
+  // Some bf16 engines round a few partial sums to bf16.
   const struct {
     cuda::Type type;
     double tolerance;

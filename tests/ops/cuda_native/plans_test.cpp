@@ -1,5 +1,5 @@
-// Shows, by the description of a GPU and without one, that cuDNN has a precompiled engine on sm_90 for every
-// convolution and linear layer of every model, forward and backward, in every data type.
+// Shows, from the description of an H200 and without a GPU, that cuDNN has a precompiled sm_90 engine for
+// every convolution and linear layer of every model, forward and backward, in every data type.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ struct Training {
   int samples = 128;
 };
 constexpr Training trainings[] = {
-    {"lenet", {1, 28, 28}, 10},        {"lenet", {1, 28, 28}, 10, 96},  // the last batch of an epoch
+    {"lenet", {1, 28, 28}, 10},        {"lenet", {1, 28, 28}, 10, 96},  // last batch of an epoch
     {"mlp", {1, 28, 28}, 10},          {"resnet18-d2l", {1, 28, 28}, 10},
     {"resnet20", {3, 32, 32}, 10},     {"alexnet", {3, 224, 224}, 1000},
     {"vgg11", {3, 224, 224}, 1000},    {"vgg16", {3, 224, 224}, 1000},
@@ -55,23 +55,23 @@ std::vector<ConvTask> operations_of(const Training& training, Type type) {
       const bool bias = node.parameters.size() == 2;
       operations.push_back({problem, forward, bias, node.epilogue.relu});
       operations.push_back({problem, backward_weights});
-      if (input != 0) operations.push_back({problem, backward_data});  // else not needed
+      if (input != 0) operations.push_back({problem, backward_data});  // images need no gradient
     }
   }
   return operations;
 }
 
-/// Reason why an engine that was chosen is probably slow; empty: none.
+/// Reason why the chosen engine is probably slow, or empty.
 std::string_view reason_against(const ConvTask& operation, const DnnOperation& plan) {
   const std::string& engine = plan.description;
   return reason_to_avoid(operation.problem, engine.substr(0, engine.find(',')), plan.workspace_bytes);
 }
 
-/// Plans each operation once, prints engine, workspace and notes, and fails where an engine that is probably
-/// slow is not the only one.
+/// Plans each operation once, prints its engine, workspace and notes, and fails if a probably slow engine is
+/// chosen although there is another one.
 class Planner {
  public:
-  /// Whether there is a plan.
+  /// Returns whether the operation can be planned.
   bool plan(const ConvTask& operation) {
     const auto known = built_.find(describe(operation));
     if (known != built_.end()) return known->second;
@@ -160,7 +160,7 @@ class PlanCache : public testing::Test {
         .description;
   }
   nlohmann::json document() const { return nlohmann::json::parse(std::ifstream(path)); }
-  /// Replaces the engine of the only problem of the only GPU.
+  /// Replaces the engine in the cache, which has one problem for one GPU.
   void store(const char* engine) const {
     nlohmann::json changed = document();
     changed["engines"].front().front()["engine"] = engine;
@@ -177,7 +177,7 @@ TEST_F(PlanCache, KeepsTheEngineByProblemAndGpuAndDecidesWhichIsUsed) {
   EXPECT_EQ(stored["engines"].front().front()["engine"], chosen);
   EXPECT_TRUE(stored["engines"].items().begin().key().starts_with("NVIDIA H200, cuDNN 9.")) << stored;
   EXPECT_EQ(engine(), chosen);
-  EXPECT_NE(chosen, "eng0");  // supports all problems, but is never cuDNN's first choice
+  EXPECT_NE(chosen, "eng0");  // eng0 supports all problems, but is never cuDNN's first choice
   store("eng0");
   EXPECT_EQ(engine(), "eng0");
   store("eng12345");
@@ -201,7 +201,7 @@ TEST_F(PlanCache, OfAnotherRankIsNotWritten) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-/// Engines on tensor cores come first in cuDNN's order; fp32 must not use them.
+/// cuDNN ranks tensor core engines first; fp32 must not use them.
 TEST(CudaPlans, OfFp32AreNotThoseOfTf32) {
   const auto dnn = make_cudnn({.device_properties = h200});
   ConvProblem fp32 = small;
@@ -238,7 +238,7 @@ TEST(CudaPlans, NameTheDescriptionThatIsDamaged) {
   }
 }
 
-/// Run by a test of its own, with a file that is no library in place of libcudnn.
+/// Run as a separate CTest test, with a file that is not a library in place of libcudnn.
 TEST(WithoutCudnn, DISABLED_SaysWhatIsMissing) {
   expect_error(Category::resource, {"libcudnn.so.9"}, [] { make_cudnn({.device_properties = h200}); });
 }

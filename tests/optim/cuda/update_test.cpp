@@ -1,4 +1,4 @@
-// Updates on the GPU's kernels against the CPU's, bit by bit.
+// Compares updates by GPU kernels with the CPU's, bit by bit.
 #include "optim/cuda/update.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using lockstep::test::run_on;
 constexpr std::uint64_t samples = 10;
 constexpr std::size_t steps = 4;
 
-/// Parameters of odd sizes and many blocks, statistics between them.
+/// Parameters of odd sizes and many blocks, with statistics between them.
 const std::vector<Parameter>& parameters() {
   static const std::vector<Parameter> all{{"conv1.weight", {50, 61}, {}},
                                           {"bn1.weight", {50}, {}},
@@ -65,7 +65,7 @@ struct Result {
   bool operator==(const Result&) const = default;
 };
 
-/// An update of all elements, as one rank of a run calls it.
+/// Updates all elements, as a run on one rank does.
 class TrainingRun {
  public:
   TrainingRun(const Scenario& scenario, bool on_cuda)
@@ -116,7 +116,7 @@ class TrainingRun {
   StepLog log_at(std::size_t position) const {
     return {inputs_.data(), outcomes_.data(), positions_.data() + position};
   }
-  /// Log of the step that is concluded.
+  /// Log of the concluded step.
   StepLog log() const { return log_at(1); }
 
   void run_step(Stream& stream) {
@@ -138,7 +138,7 @@ class TrainingRun {
     apply(stream);
   }
 
-  /// Applies the update: on the CPU at once, by kernels in parts of odd lengths, in units of 16.
+  /// Applies the update: on the CPU in one call, by kernels in parts of random multiples of 16 elements.
   void apply(Stream& stream) {
     inputs_of_chunks_.clear();
     for (std::size_t begin = 0; begin < layout_.elements;) {
@@ -157,7 +157,7 @@ class TrainingRun {
   std::unique_ptr<Device> device_;
   Optimizer optimizer_;
   std::vector<Segment> segments_;
-  std::vector<Buffer> buffers_;  ///< of the rule's states
+  std::vector<Buffer> buffers_;  ///< states of the update rule
   DeviceArray<float> values_{*device_, random_arena(9, 0.01F)};
   DeviceArray<float> averages_{*device_, random_arena(9, 0.01F)};
   UpdatedArenas arenas_{.values = {values_.data(), values_.size()},
@@ -198,7 +198,7 @@ TEST_P(UpdateKernels, HaveTheBitsOfTheCpu) {
   }
 }
 
-/// A bias before a batch norm has such a gradient.
+/// The gradient of a bias before a batch norm is zero.
 TEST_P(UpdateKernels, LeaveAParameterWhoseGradientIsZeroToWeightDecay) {
   const ArenaLayout layout = layout_arena(parameters());
   const std::size_t begin = layout.offsets[5], end = begin + parameters()[5].size();
@@ -250,7 +250,7 @@ TEST(UpdateOnKernels, StopsAtANormThatIsNotFinite) {
     const std::vector<Result> results = run.train();
     EXPECT_TRUE(std::isinf(run.outcomes()[1].gradient_norm));
     EXPECT_NE(results[0].values, random_arena(9, 0.01F));
-    for (std::size_t step = 1; step < steps; ++step) {  // also steps that had been submitted
+    for (std::size_t step = 1; step < steps; ++step) {  // also steps already submitted
       EXPECT_EQ(run.outcomes()[step].updates, 0U) << step;
       EXPECT_EQ(results[step].values, results[0].values) << step;
       EXPECT_EQ(results[step].averages, results[0].averages) << step;

@@ -1,17 +1,17 @@
-# Compiles the PTX of the kernels for two types of GPU, an H200 and a B200, and checks what ptxas says of each kernel,
-# and the PTX: few spills, little stack, shared memory and registers within limits, and no atomic operations, whose
-# order changes bits. Run as:
+# Compiles the kernels' PTX for two types of GPU, H200 and B200, and checks what ptxas reports for each kernel: few
+# spills, little stack, and shared memory and registers within limits. Also checks that the PTX has no atomic
+# operations, because their order changes bits. Run as:
 #   cmake -D PTXAS=<ptxas> -D "PTX=<file>;..." -D CUBIN=<file for results> [-D PLANTED=<source>] -P check.cmake
-# PLANTED: a source with faults, whose PTX is given; each comment `// finds: <regular expression>` in it must be among
-# the findings.
+# PLANTED: source of the given PTX, with planted faults; each regular expression in its comments `// finds: <regular
+# expression>` must match a finding.
 cmake_minimum_required(VERSION 3.22)
-set(max_stack 1024)       # bytes; sums by the level of a tree take 512
+set(max_stack 1024)       # bytes; sums by tree level need 512
 set(max_shared 32768)     # bytes, so that six blocks share a multiprocessor of an H200
 set(max_registers 128)    # 512 threads on a multiprocessor of 65,536 registers
 set(max_spill_90a 0)      # bytes
-set(max_spill_100 16)     # SumGradients<Bfloat16>, which would take 135 registers of an sm_100
+set(max_spill_100 16)     # SumGradients<Bfloat16>, which would need 135 registers on sm_100
 
-# ptxas knows sm_100 since CUDA 12.8.
+# ptxas supports sm_100 since CUDA 12.8.
 set(types_of_gpu 90a)
 execute_process(COMMAND ${PTXAS} --help OUTPUT_VARIABLE help)
 if(help MATCHES "'sm_100'")

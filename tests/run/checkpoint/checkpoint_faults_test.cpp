@@ -1,4 +1,4 @@
-// Checkpoints on disks that fail, and on machines that crash.
+// Checkpoints on failing disks and crashing machines.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,9 +21,9 @@ namespace lockstep {
 namespace {
 
 constexpr int keep = 2;
-constexpr std::int64_t rows = 100;  // a crash tears files at 512 bytes
+constexpr std::int64_t rows = 100;  // a crash can tear files at multiples of 512 bytes
 
-/// Tests on a disk in memory.
+/// Tests on an in-memory disk.
 class CheckpointFaults : public testing::Test {
  protected:
   TestFiles disk_;
@@ -31,8 +31,8 @@ class CheckpointFaults : public testing::Test {
 };
 class CheckpointSpace : public CheckpointFaults {};
 
-/// Step of the checkpoint from which a run continues; 0: none. Checks its contents, and that no other one
-/// looks whole and is damaged.
+/// Step of the checkpoint from which a run continues; 0: none. Checks the checkpoint's contents, and that no
+/// other checkpoint looks whole but is damaged.
 std::uint64_t step_to_resume_from() {
   for (const auto& path : list_checkpoints("/run/checkpoints")) {
     EXPECT_NO_THROW(read_checkpoint(path)) << path;
@@ -58,7 +58,7 @@ void write(std::uint64_t step, std::uint64_t best_step = 0, int kept = keep) {
   EXPECT_EQ(store.write(SmallCheckpoint(step, rows).contents(), best_step), "");
 }
 
-/// Crashes before each call: 50, or as many as TEST_CRASHES says.
+/// Number of crashes before each call: 50, or the value of TEST_CRASHES.
 std::uint64_t crashes_per_call() {
   const char* wanted = std::getenv("TEST_CRASHES");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 50;
@@ -79,7 +79,7 @@ TEST_F(CheckpointFaults, ACrashLeavesTheLastCheckpointThatWasWritten) {
   EXPECT_EQ(written, 5U);
 }
 
-/// The second run finds what the crash left of the first one, and crashes too.
+/// The second run finds what the first one's crash left, and crashes too.
 TEST_F(CheckpointFaults, ACrashAfterACrashLeavesOne) {
   write(1);
   const std::uint64_t crashes_of_second = std::max<std::uint64_t>(1, crashes_per_call() / 10);
@@ -101,7 +101,7 @@ TEST_F(CheckpointFaults, ACrashAfterACrashLeavesOne) {
   EXPECT_GE(crashes, 200 * crashes_of_second);
 }
 
-/// A run that continues from step 1 writes step 2 again, or sets it aside before.
+/// A run resumed from step 1 replaces the checkpoint of step 2, or first sets it aside.
 TEST_F(CheckpointFaults, ACrashWhileACheckpointIsReplacedOrSetAsideLeavesOne) {
   write(1);
   write(2);
@@ -130,7 +130,7 @@ TEST_F(CheckpointFaults, ACallThatFailsWhileLaterOnesAreSetAsideIsReported) {
 }
 
 /// Writes checkpoint 3, with a fault, on a copy of the disk `before`, which has checkpoints 1 and 2. Checks
-/// that a run can continue, also when the fault stays and the machine crashes. Returns the number of calls.
+/// that a run can continue, even if the fault persists and the machine crashes. Returns the number of calls.
 std::uint64_t write_with_fault(const TestFiles& before, const TestFiles::ErrorOf& fault,
                                const std::string& reason) {
   const std::unique_ptr<TestFiles> copy = before.crash(1);  // nothing is lost
@@ -156,7 +156,7 @@ std::uint64_t write_with_fault(const TestFiles& before, const TestFiles::ErrorOf
     EXPECT_GE(step_to_resume_from(), written) << "after a crash with choice " << choice;
   }
   EXPECT_GE(step_to_resume_from(), written);
-  write(4);  // once the disk works again
+  write(4);  // after the disk has recovered
   EXPECT_EQ(step_to_resume_from(), 4U);
   EXPECT_EQ(list_folder("/run/checkpoints").size(), static_cast<std::size_t>(keep)) << "leftovers";
   return calls;
@@ -203,7 +203,7 @@ void expect_steps(std::initializer_list<std::uint64_t> steps) {
   EXPECT_EQ(list_folder("/run/checkpoints"), names);
 }
 
-/// They make room, but for the newest good one and that of the best epoch, and no more than it takes.
+/// Only as many checkpoints as needed are removed, and never the newest good one or that of the best epoch.
 TEST_F(CheckpointFaults, OnAFullDiskTheOldestMakeWay) {
   for (const std::uint64_t step : {1, 2, 3, 4}) write(step, 2, 4);
   disk_.limit(disk_.used() + 100);
@@ -232,7 +232,8 @@ TEST_F(CheckpointFaults, OnAFullDiskOneOfSeveralMebibytesMakesWay) {
   expect_steps({2, 3});
 }
 
-/// Even if all that may make way is not enough, the newest one stays, and one that a rollback needs.
+/// The newest checkpoint, and one that a rollback needs, stay even if removing the others does not free
+/// enough.
 TEST_F(CheckpointFaults, OnADiskThatStaysFullTheNewestAndTheNeededStay) {
   const CheckpointStore store("/run/checkpoints", 9);
   const auto add = [&](std::uint64_t step) {
@@ -269,7 +270,7 @@ TEST_F(CheckpointFaults, ADiskThatReturnsOtherBytesIsFoundWhileTheEarlierOneIsTh
   EXPECT_EQ(step_to_resume_from(), 1U);
 }
 
-/// The newest one may be good, and an earlier one would lose steps.
+/// The newest checkpoint may be good, and continuing from an earlier one would lose steps.
 TEST_F(CheckpointFaults, FailingReadsAreErrorsAndNoReasonToTakeAnEarlierOne) {
   for (const int reason : {EIO, EACCES, EPERM}) {
     int errors = 0;
@@ -298,7 +299,7 @@ TEST_F(CheckpointSpace, OfTwoCheckpointsIsWanted) {
                [] { check_checkpoint_space("/run/checkpoints", 2500001); });
 }
 
-/// Each has 3600 bytes of values, and less than as much beside them.
+/// Each checkpoint has 3600 bytes of values, and fewer bytes of other data.
 TEST_F(CheckpointSpace, CheckpointsOfTheRunThatMayBeReplacedCountAsRoom) {
   write_two(disk_);
   disk_.limit(disk_.used());

@@ -36,7 +36,7 @@ TEST(CheckpointState, ImpossibleNamesAreNotWritten) {
   expect_error(Category::internal, {"state.json: "}, [] { state_json({.options = {{"\xff", "1"}}}); });
 }
 
-/// core/json refuses everything else that is not as described.
+/// All other invalid input is refused by core/json.
 TEST(CheckpointState, OtherFormatsAreRefused) {
   const auto expect_bad = [](const std::string& json, const std::string& message) {
     expect_error(Category::data, {message}, [&] { parse_state(json, "state.json"); });

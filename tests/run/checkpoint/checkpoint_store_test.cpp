@@ -24,7 +24,7 @@ class Store : public testing::Test {
     for (const auto& path : list_checkpoints(folder_.path())) names.push_back(path.filename().string());
     return names;
   }
-  /// The folder of a whole checkpoint under another name.
+  /// Creates the folder of a whole checkpoint under another name.
   void put(const std::string& name, std::uint64_t step) const {
     std::filesystem::create_directory(folder_ / name);
     write_checkpoint(folder_ / name, SmallCheckpoint(step).contents());
@@ -49,7 +49,7 @@ TEST_F(Store, OrderIsThatOfStepsNotOfNames) {
   EXPECT_EQ(listed(), (Names{"step-100000000", "step-99999999"}));
 }
 
-/// A run that continues from an earlier checkpoint.
+/// A run continues from an earlier checkpoint.
 TEST_F(Store, LaterCheckpointsAreSetAsideAndStayUntilTheRunPassesThem) {
   for (const std::uint64_t step : {10, 20, 30}) write(step, 3);
   const CheckpointStore::SetAside result = CheckpointStore(folder_.path(), 1).set_aside_after(10);
@@ -72,7 +72,7 @@ TEST_F(Store, LaterCheckpointsAreSetAsideAndStayUntilTheRunPassesThem) {
   EXPECT_EQ(folder_.names(), (Names{"step-00000031"}));
 }
 
-/// A run in progress removes its older checkpoints.
+/// The other process is a run in progress, which removes its older checkpoints.
 TEST_F(Store, TheNewestIsChosenAgainIfAnotherProcessRemovesItMeanwhile) {
   write(1, 1);
   put("later", 2);
@@ -99,7 +99,7 @@ TEST_F(Store, ReplacesACheckpointOfTheSameStep) {
   EXPECT_EQ(read_checkpoint(folder_ / "step-00000007").state, other.contents().state);
 }
 
-/// Between two renames, the earlier one has another name.
+/// A crash between the two renames leaves the old checkpoint with the name step-N.HEX.old.
 TEST_F(Store, KnowsACheckpointWhoseReplacementWasInterrupted) {
   put("step-00000007.0123abcd.old", 7);
   write(6, 3);

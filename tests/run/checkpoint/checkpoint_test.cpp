@@ -31,8 +31,8 @@ class TwoCheckpoints : public testing::Test {
     for (const std::uint64_t step : {1, 2}) EXPECT_EQ(store.write(SmallCheckpoint(step).contents(), 0), "");
   }
 
-  /// Expects that the checkpoint of step 2 is refused, for a reason with these parts, and that of step 1
-  /// used.
+  /// Expects that the checkpoint of step 2 is refused, for a reason that contains `parts`, and that the
+  /// checkpoint of step 1 is used instead.
   void expect_older(const std::vector<std::string>& parts) const {
     std::vector<std::string> reasons;
     const auto found =
@@ -102,7 +102,7 @@ TEST_F(TwoCheckpoints, EveryTruncationOfEveryFileIsFound) {
   }
 }
 
-/// Flips 3,000 bits, or as many as TEST_BIT_FLIPS says, each in an otherwise whole checkpoint.
+/// Flips 3,000 bits (or the number in TEST_BIT_FLIPS), each in an otherwise whole checkpoint.
 TEST_F(TwoCheckpoints, EveryFlippedBitIsFound) {
   const char* wanted = std::getenv("TEST_BIT_FLIPS");
   const int flips = wanted != nullptr ? std::atoi(wanted) : 3000;
@@ -142,7 +142,7 @@ TEST_F(TwoCheckpoints, FilesOfAnotherStep) {
   EXPECT_EQ(read_checkpoint((folder_ / "step-00000001").string() + "/").state.step, 1U);
 }
 
-/// Sparse files, which are refused before they are read.
+/// The files are sparse, and are refused before they are read.
 TEST_F(TwoCheckpoints, FilesThatAreTooLarge) {
   constexpr std::uintmax_t large = std::uintmax_t{1} << 33;
   std::filesystem::resize_file(newest_ / "state.json", large);

@@ -12,7 +12,7 @@ namespace {
 const std::string hash = "00112233445566778899aabbccddeeff";
 const std::string first_line = "lockstep checkpoint 1\n";
 
-/// The lines, with the last one that belongs to them.
+/// `lines`, followed by the last line of a manifest, with the hash of `lines`.
 std::string closed(const std::string& lines) {
   return fmt::format("{}MANIFEST xxh3:{}\n", lines, Digest(lines).hex());
 }
@@ -66,7 +66,7 @@ TEST(Manifest, NewerFormats) {
   expect_bad(with_format("3"), "does not begin with 'lockstep checkpoint 1'");  // one flipped bit
 }
 
-/// Lines whose hash is right.
+/// Malformed lines, in manifests whose hash is right.
 TEST(Manifest, OtherLines) {
   for (const std::string& line : std::initializer_list<std::string>{
            "", " ", "x", "x 1", "x 1 ", "x 1 xxh3:", "x 1 xxh3:00", "x  1 xxh3:" + hash, "x 01 xxh3:" + hash,

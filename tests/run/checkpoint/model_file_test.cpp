@@ -32,7 +32,7 @@ std::string entry(const std::string& name, const std::string& dtype, const std::
   return fmt::format(R"("{}":{{"dtype":"{}","shape":{},"data_offsets":{}}})", name, dtype, shape, offsets);
 }
 
-/// The header's object of these entries.
+/// JSON object of these entries.
 std::string object(std::initializer_list<std::string> entries) {
   return fmt::format("{{{}}}", fmt::join(entries, ","));
 }
@@ -68,7 +68,7 @@ TEST(ModelFile, RoundTrip) {
   EXPECT_EQ(metadata_digest(read.metadata()), read.metadata().at("metadata_digest"));
   ASSERT_EQ(read.tensors().size(), tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    EXPECT_EQ(read.tensors()[i].name, tensors[i].name);  // the order given
+    EXPECT_EQ(read.tensors()[i].name, tensors[i].name);  // in the given order
     EXPECT_EQ(read.tensors()[i].dtype, i == 0 ? "I64" : "F32");
     EXPECT_EQ(read.tensors()[i].shape, tensors[i].shape);
     EXPECT_TRUE(std::ranges::equal(read.bytes(read.tensors()[i]), tensors[i].bytes()));
@@ -101,8 +101,8 @@ TEST(ModelFile, HeaderInAnyOrderAndWithoutPadding) {
   }
 }
 
-/// Halves: 1, -2, the smallest subnormal, the largest, -inf, the negative subnormal nearest to 0. The tensor
-/// after them begins at byte 12 of the data, and has 1, -2.5 in bfloat16.
+/// Halves: 1, -2, the smallest subnormal, the largest finite number, -inf, the negative subnormal nearest to
+/// 0. The tensor after them begins at byte 12 of the data and holds 1 and -2.5 in bfloat16.
 TEST(ModelFile, FloatsOfHalfPrecision) {
   const std::string json = object({entry("h", "F16", "[6]", "[0,12]"), entry("b", "BF16", "[2]", "[12,16]")});
   const std::string data("\x00\x3c\x00\xc0\x01\x00\xff\x7b\x00\xfc\x01\x80\x80\x3f\x20\xc0", 16);
@@ -154,13 +154,14 @@ TEST(ModelFile, BadLengths) {
   expect_bad("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.", torch_save);
   expect_bad(std::string("\xff\xd8\xff\xe0\0\x10JFIF", 10), "a JPEG image, not a model file");
   expect_bad("sepal,petal,label\n1,2,a\n", "a table of text, not a model file");
-  expect_bad(little_endian(0x280), "header length 640 at byte 0 exceeds the file's 8 bytes");  // as a pickle
+  expect_bad(little_endian(0x280),
+             "header length 640 at byte 0 exceeds the file's 8 bytes");  // begins like a pickle
   expect_bad(model(json, 3), "tensor 'w': data_offsets [0, 4] outside the data (3 bytes)");
   expect_bad(model(json, 5), "tensors end at byte 4 of the data, file holds 5");
   expect_bad(model("{}", 1), "tensors end at byte 0 of the data, file holds 1");
 }
 
-/// core/json refuses everything else that is not as described.
+/// All other invalid input is refused by core/json.
 TEST(ModelFile, BadHeaders) {
   expect_bad(model("{}x", 0), "not valid JSON at byte 10");
   for (const char* json : {"[]", " {}"}) expect_bad(model(json, 0), "no JSON object at byte 8");

@@ -7,8 +7,7 @@
 
 namespace lockstep {
 
-/// Contents of a checkpoint of a few hundred bytes, which differ from step to step. Holds the tensors'
-/// values.
+/// Contents of a checkpoint of a few hundred bytes that depend on the step. Owns the tensors' values.
 class SmallCheckpoint {
  public:
   /// Three tensors have `rows` x 3 elements.

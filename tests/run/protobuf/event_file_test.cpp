@@ -18,8 +18,7 @@
 namespace lockstep::tensorboard {
 namespace {
 
-/// Messages of an event file's records, whose lengths and sums are checked. Stops at a record that is cut
-/// off.
+/// Messages of an event file's records, whose lengths and CRCs are checked. Stops at a truncated record.
 test::Words messages_of(const std::string& bytes) {
   constexpr std::size_t head = 12, tail = 4;
   test::Words messages;
@@ -36,7 +35,7 @@ test::Words messages_of(const std::string& bytes) {
   return messages;
 }
 
-/// Messages without their first field, the time of day: a byte and a double.
+/// Messages without their first field, the wall-clock time: a byte and a double.
 test::Words without_times(test::Words messages) {
   for (std::string& message : messages) {
     EXPECT_EQ(message.substr(0, 1), "\x09");
@@ -51,7 +50,7 @@ double time_of(const std::string& message) {
   return time;
 }
 
-/// Messages of the last event file in `folder`; the earlier ones are empty.
+/// Messages of the last event file in `folder`; the earlier files must be empty.
 test::Words messages_in(const std::filesystem::path& folder) {
   const std::vector<std::string> names = list_folder(folder);
   for (std::size_t i = 0; i + 1 < names.size(); ++i) {
@@ -76,7 +75,7 @@ EpochReport epoch_report(int epoch) {
           .seconds = 2.0};
 }
 
-/// Steps until `last`, and the epochs of four steps that end with them.
+/// Reports the steps from `first` to `last`, and each epoch of four steps that ends among them.
 void report_steps(Recorder& recorder, std::uint64_t first, std::uint64_t last) {
   for (std::uint64_t step = first; step <= last; ++step) {
     recorder.on_event(step_report(step));
@@ -94,7 +93,7 @@ Recorder recorder_of(const RunFolder& run, std::uint64_t log_interval = 1) {
   return recorder;
 }
 
-/// Expects that the event file of a run has the events of its record, and no others, in their order.
+/// Expects that the event file of a run has exactly the events of the run's record, in the same order.
 void expect_equals_record(const RunFolder& run) {
   const TemporaryFolder other;
   const EventFile file(other / "logs", read_run_record(run), 1000.0);
@@ -111,7 +110,7 @@ TEST(EventFile, HasTheEventsOfTheRecord) {
     recorder.on_event(EndReport{.digest = "xxh3:01"});
     recorder.rethrow();
     expect_equals_record(run);
-    // Two for the start, options, steps, two for each epoch, end.
+    // Two records for the start, options, steps, two for each epoch, end.
     EXPECT_EQ(messages_in(run.tensorboard()).size(), 3 + 8 / log_interval + 4 + 1);
   }
 }
@@ -183,14 +182,14 @@ TEST(EventFile, TimesAreCountedBackFromTheLastChange) {
   const EventFile file(folder / "logs", read_run_record(run), 1000.0);
   std::vector<double> times;
   for (const std::string& message : messages_in(folder / "logs")) times.push_back(time_of(message));
-  // The start twice, steps 2 and 4, the first epoch's two events; 2 s an epoch, 0.5 s a step.
+  // Two records of the start, steps 2 and 4, two events of the first epoch; 2 s per epoch, 0.5 s per step.
   const std::vector<double> expected{996.0, 996.0, 996.5, 997.5, 998.0, 998.0};
   ASSERT_GE(times.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(times[i], expected[i]) << i;
   EXPECT_EQ(times.back(), 1000.0);
 }
 
-/// Whatever call fails, the run continues, and in the end the file is whole or the failure is reported.
+/// Whichever call fails, the run continues, and at the end the file is whole or the failure is reported.
 TEST(EventFile, IsWholeInTheEndOrTheRunSaysSo) {
   const RunFolder run("/runs/a");
   fail_everywhere(

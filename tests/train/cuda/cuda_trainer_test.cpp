@@ -1,5 +1,5 @@
-// Whole runs on the CUDA backend, compared with the CPU. The GPU is emulated: programs run as they were
-// recorded, and the host cannot read device memory.
+// Whole runs on the CUDA backend, compared with the CPU. The GPU is emulated: recorded programs are replayed,
+// and the host cannot read device memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void expect_as_on_cpu(const TrainerOptions& chosen, const Network& network, doub
   }
 }
 
-/// Work of the host while it records is not part of a step.
+/// The host's work while recording must not count as step time.
 TEST(CudaTrainer, KnowsTimesOfWholeStepsOnly) {
   for (const bool graphs : {true, false}) {
     TrainerOptions chosen = on(DeviceKind::cuda, options());

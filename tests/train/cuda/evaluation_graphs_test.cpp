@@ -1,4 +1,4 @@
-// Graphs and workspaces of evaluations.
+// Graphs and workspaces of evaluators.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,8 +32,8 @@ TEST(EvaluationGraphs, HaveALimitedLength) {
   }
 }
 
-/// The last micro-batch of the second data set needs a larger workspace, with another layout. Otherwise the
-/// first evaluator would write behind the end of its own.
+/// The last micro-batch of the second data set needs a larger workspace with another layout. If the
+/// evaluators shared a layout, the first one would write past the end of its workspace.
 TEST(Evaluators, OfOneGraphHaveWorkspacesOfTheirOwn) {
   const Synthetic first_set(40, {1, 12, 12}, 10), second_set(33, {1, 12, 12}, 10);
   const NetworkToEvaluate network(*make_model("mlp:12", first_set.shape(), first_set.classes()),

@@ -1,4 +1,4 @@
-// Both feeds bring the same bytes to a GPU's memory.
+// Host and device feeds put the same bytes into GPU memory.
 #include "train/cuda/feed.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-/// Feed with the device memory that it fills.
+/// A feed and the device memory that it fills.
 struct Fed {
   explicit Fed(const Loader& loader, bool by_host, int threads = 1)
       : plan(build_graph(test::small_network()), layout_arena(test::small_network().parameters()),
@@ -26,8 +26,8 @@ struct Fed {
         by_host ? cuda::make_host_feed(options) : cuda::make_device_feed(options, datasets.find(loader), {});
   }
 
-  /// Images and arrays of all leaves, loaded in one recording; copied from where the network reads them when
-  /// the next leaf has been asked for, which may have arrived.
+  /// Loads all leaves in one recorded program and returns their images and arrays. Each leaf is copied from
+  /// the memory where the network reads it, while the next leaf may already be arriving.
   std::vector<std::byte> load_all(const Loader& loader) {
     const std::size_t image_bytes =
         std::size_t{loader.micro_batch()} * 8 * loader.dataset().shape().size() * sizeof(float);
@@ -53,7 +53,7 @@ struct Fed {
       }
     });
     program->run();
-    device.copy(nullptr, nullptr, 0);  // waits
+    device.copy(nullptr, nullptr, 0);  // waits for all copies
     std::vector<std::byte> bytes;
     for (const Buffer& part : copies) bytes.insert(bytes.end(), part.data(), part.data() + part.bytes());
     return bytes;
@@ -98,7 +98,7 @@ TEST(Feed, OfTheHostBringsWhatOneOfTheDeviceBrings) {
   fake_cuda::run_clock(false);
 }
 
-/// Otherwise the runtime finds that the source of a copy has changed.
+/// If the feed did not wait, the fake runtime would report that the source of a copy has changed.
 TEST(Feed, OfTheHostWaitsForItsCopiesBeforeOtherSamplesAreRead) {
   test::Synthetic dataset = test::test_set();
   std::atomic<int> reads = 0;

@@ -51,7 +51,7 @@ TEST(HostFedRun, DoesNotDependOnEvaluationsInBetween) {
   std::string digests[2];
   for (const bool evaluates : {false, true}) {
     Trainer trainer = small_trainer(on(DeviceKind::cuda, 2));
-    for (int step = 0; step < 7; ++step) {  // into the second epoch
+    for (int step = 0; step < 7; ++step) {  // seven steps reach the second epoch
       trainer.steps(1);
       if (evaluates) {
         trainer.evaluate(test_set());
@@ -71,7 +71,7 @@ TEST(HostFedRun, EndsWhileSamplesAreRead) {
   EXPECT_GT(trainer.steps_per_epoch(), 1U) << "nothing would be left to read";
 }
 
-/// `whole`, in which some samples cannot be read.
+/// Copy of `whole` in which the samples `ids` cannot be read.
 Synthetic damaged(const Synthetic& whole, const std::set<std::uint64_t>& ids) {
   return whole.damaged([ids](std::uint64_t id) { return ids.contains(id); });
 }
@@ -101,13 +101,13 @@ TEST(HostFedRun, EndsAtTheFirstMicroBatchWithASampleThatCannotBeRead) {
 
 TEST(HostFedRun, EndsAtATestSampleThatCannotBeRead) {
   Synthetic files = test_set();
-  files.kind = Encoding::image_file;  // which the host reads even without augmentation
+  files.kind = Encoding::image_file;  // the host reads image files even without augmentation
   files.change = [](auto&&, auto& bytes) { bytes = encode_png(bytes, 12, 12, PNG_FORMAT_GRAY); };
   expect_damaged(train_set(), damaged(files, {70}),
                  {"sample 70: damaged", "; on a GPU no sample can be skipped"});
 }
 
-/// This data set is copied to GPU memory before the first step.
+/// The test set is copied to GPU memory before the first step.
 TEST(HostFedRun, DoesNotBeginWithATestSampleForTheGpusMemoryThatCannotBeRead) {
   const Synthetic test = damaged(test_set(), {70});
   expect_error(Category::data, {"sample 70: damaged"},

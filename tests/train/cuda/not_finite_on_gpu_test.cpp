@@ -1,4 +1,4 @@
-// Steps that are not finite among those that are submitted together.
+// Steps with non-finite losses or gradients within groups of steps submitted together.
 #include <gtest/gtest.h>
 
 #include "support/expect_error.h"
@@ -8,7 +8,7 @@
 namespace lockstep::test {
 namespace {
 
-/// `host_fed`: with an augmentation that the host computes.
+/// `host_fed`: uses an augmentation that the host computes.
 PoisonedRun run(DeviceKind device, OnNan on_nan, bool host_fed, std::uint64_t steps_at_once) {
   TrainerOptions chosen = poisoned_options(on_nan);
   chosen.reduce = Reduce::canonical;
@@ -39,8 +39,8 @@ TEST(NotFiniteOnGpu, DoesNotDependOnTheStepsThatAreSubmittedTogether) {
   }
 }
 
-/// No loss depends on a running mean. ReLU hides a NaN of one channel from the loss, unless an engine of
-/// cuDNN spreads it over all channels, as one on an H200 does.
+/// No training loss depends on a running mean. ReLU hides a NaN in one channel from the loss, unless cuDNN
+/// uses an engine that spreads it over all channels, as one on an H200 does.
 TEST(NotFiniteOnGpu, AParameterEndsTheRunAtTheEndOfTheEpochAtTheLatest) {
   const struct {
     const char* parameter;

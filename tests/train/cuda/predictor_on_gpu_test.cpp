@@ -18,7 +18,7 @@ void expect_near(const Predicted& gpu, const Predicted& cpu, double tolerance) {
   }
 }
 
-/// In blocks, with a last micro-batch of one sample, from memory of the GPU and from the host.
+/// Predicts in several blocks. With micro-batches of two samples, the last one has a single sample.
 TEST(PredictorOnGpu, GivesTheOutputsOfTheCpu) {
   const auto network = network_with_batch_norm();
   Synthetic many(405, {1, 12, 12}, 4);

@@ -19,10 +19,10 @@ std::unique_ptr<Device> make_device(On on) {
   return cuda::make_cuda_device(0, on == On::graphs);
 }
 
-/// Steps that note the number of their input, and whose loss is that number.
+/// Steps that record the number of their input and return it as their loss.
 class StepTables : public testing::TestWithParam<On> {
  protected:
-  /// Submits steps from `first` on.
+  /// Submits `count` steps, numbered from `first`.
   void submit(std::uint64_t first, std::size_t count) {
     std::vector<StepInput> inputs;
     for (std::size_t i = 0; i < count; ++i) inputs.push_back({.number = first + i});

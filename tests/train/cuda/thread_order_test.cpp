@@ -1,4 +1,4 @@
-// Kernels call their work for indices and rows in any order, as a GPU's threads do, with the same bits.
+// Kernels must return the same bits in whatever order the emulated GPU's threads process indices and rows.
 #include <gtest/gtest.h>
 
 #include "fake_cuda/fake_cuda.h"
@@ -9,7 +9,7 @@ namespace {
 
 using fake_cuda::Threads;
 
-/// Network with the operations that the other networks of small runs lack.
+/// Network with the operations that other networks of the small runs lack.
 std::unique_ptr<Network> network_with_the_rest() {
   auto network = std::make_unique<Network>(Shape{1, 12, 12});
   Value x =

@@ -20,7 +20,7 @@ TEST(EpochInProgress, AddsTheTimesOfItsSteps) {
     double seconds, load_seconds;
   };
   for (const auto& [step, seconds, load_seconds] :
-       {Row{0, 2.0, 0.25}, Row{1, 4.0, 0.5}, Row{5, 2.0, 0.25}}) {  // five steps an epoch
+       {Row{0, 2.0, 0.25}, Row{1, 4.0, 0.5}, Row{5, 2.0, 0.25}}) {  // five steps per epoch
     run.state.progress.step = step;
     epoch.enter();
     epoch.add({.steps = 1, .load = 0.25, .forward = 0.5, .backward = 0.25, .total = 2.0});

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-/// Copies of one rank each, whose hashes are `words`.
+/// Vote among ranks that each have their own copy, with first hash words `words`.
 ReplicaVote vote_of(const std::vector<std::uint64_t>& words) {
   std::vector<ReplicaHash> ranks;
   for (std::size_t rank = 0; rank < words.size(); ++rank) ranks.push_back({rank, {words[rank], 7}});
@@ -25,7 +25,7 @@ TEST(ReplicaVote, NamesTheMinorityOrAllWithoutMajority) {
 }
 
 TEST(ReplicaVote, EachCopyHasOneVote) {
-  // Three ranks of one host share a copy, which differs from those of two other hosts.
+  // Three ranks of one host share a copy that differs from the copies of two other hosts.
   const std::vector<ReplicaHash> ranks{{0, {6, 7}}, {0, {6, 7}}, {0, {6, 7}}, {3, {5, 7}}, {4, {5, 7}}};
   EXPECT_EQ(vote(ranks), (ReplicaVote{.differing = {0, 1, 2}}));
 }

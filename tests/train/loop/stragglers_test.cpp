@@ -9,13 +9,13 @@ namespace {
 
 using Finding = StragglerDetector::Finding;
 
-/// A run of equal boundaries, and the ranks that are found.
+/// A run with evenly spaced boundaries, and the ranks that the detector must find.
 struct StragglerCase {
   const char* name;
   int boundaries;
-  std::uint64_t steps;  ///< between two
-  double seconds;       ///< of these steps
-  /// Times of the ranks at a boundary, from 0.
+  std::uint64_t steps;  ///< between two boundaries
+  double seconds;       ///< duration of these steps
+  /// Returns the ranks' times at a boundary; the first boundary is 0.
   std::function<std::vector<double>(int)> times;
   std::vector<std::size_t> found;
 };
@@ -24,7 +24,7 @@ std::function<std::vector<double>(int)> always(std::vector<double> times) {
   return [times = std::move(times)](int /*boundary*/) { return times; };
 }
 
-/// Three ranks, of which the second is slow but at boundaries where it `keeps_up`.
+/// Three ranks. The second is slow except at boundaries for which `keeps_up` returns true.
 std::function<std::vector<double>(int)> slow_but(const std::function<bool(int)>& keeps_up) {
   return [keeps_up](int boundary) { return std::vector<double>{1, keeps_up(boundary) ? 1.0 : 1.6, 1}; };
 }

@@ -1,9 +1,9 @@
-// Steps of the program beside the same steps in PyTorch: the same start, samples and rule.
-// bench/peers/make_replay_reference.sh wrote the files.
+// Compares steps of the program with the same steps in PyTorch: same initial values, samples and update rule.
+// bench/peers/make_replay_reference.sh wrote the reference files.
 //
-// LeNet: one hundred steps from first values that are larger than its own, with which all losses would be
-// alike. Losses agree to 3e-7 at first, and later differ by up to 8e-6: a ReLU whose input is within rounding
-// of zero may pass in one program and not in the other. A wrong gradient shows in the first steps.
+// LeNet: one hundred steps from initial values larger than its defaults, with which losses would hardly
+// change. Losses agree to 3e-7 at first and later differ by up to 8e-6: a ReLU whose input is zero up to
+// rounding may be active in one program and not in the other. A wrong gradient shows in the first steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ nlohmann::json read_reference(const std::string& name) {
 
 std::string text(const nlohmann::json& reference, const std::string& key) { return reference.at(key).dump(); }
 
-/// Losses of the step events of a run directory; the steps count from 1 without a gap.
+/// Losses of the step events of a run directory. Expects steps numbered from 1 without gaps.
 std::vector<double> step_losses(const std::filesystem::path& run_directory) {
   std::ifstream file(run_directory / "metrics.jsonl");
   std::vector<double> losses;
@@ -42,8 +42,8 @@ std::vector<double> step_losses(const std::filesystem::path& run_directory) {
   return losses;
 }
 
-/// Losses of one epoch of at most `steps` steps by the reference's rule on two ranks, from the first values
-/// of the network in the file `network`.
+/// Trains on two ranks by the reference's rule for one epoch of at most `steps` steps and returns the losses.
+/// Starts from the initial values of the network in the file `network`.
 std::vector<double> train(const nlohmann::json& reference, const std::string& network, std::size_t steps,
                           const Words& more) {
   const TemporaryFolder runs;
@@ -81,8 +81,8 @@ TEST_P(Replay, AgreesWithPyTorchToRounding) {
 INSTANTIATE_TEST_SUITE_P(Rules, Replay, testing::Values("sgd", "momentum"),
                          [](const auto& param) { return std::string(param.param); });
 
-/// Batch norm by the statistics of each micro-batch, 18 layers, one epoch of the first 640 images, from first
-/// values ten times as large as the program's own. "idle" has the losses of the same network without updates.
+/// 18 layers with batch norm statistics per micro-batch, one epoch of the first 640 images, initial values
+/// ten times as large as the program's defaults. "idle" has the losses of the same network without updates.
 TEST(ReplayResNet18, FollowsPyTorch) {
   const nlohmann::json reference = read_reference("resnet18"), idle = read_reference("resnet18_idle");
   const auto expected = reference.at("losses").get<std::vector<double>>();

@@ -9,7 +9,7 @@
 #include "device/cuda/native/block_size.h"
 #include "fake_cuda/grid.h"
 
-/// In place of src/device/cuda/native/block.h: the threads of a block run in turn, or on threads of the host.
+/// Replaces src/device/cuda/native/block.h: the threads of a block run in turn, or on threads of the host.
 namespace lockstep::cuda {
 
 template <class Use>
@@ -43,7 +43,7 @@ void add_over_warp(PerThread<Sum>& sums, unsigned apart) {
   }
   const unsigned t = fake_cuda::thread_index;
   if (t >= warp_threads) return;
-  static std::array<SumWords<Sum>, warp_threads> given;  // one grid runs at a time
+  static std::array<SumWords<Sum>, warp_threads> given;  // static, as only one grid runs at a time
   given[t] = std::bit_cast<SumWords<Sum>>(sums[t]);
   fake_cuda::wait_for_warp();
   const SumWords<Sum> other = given[std::min(t + apart, warp_threads - 1)];
