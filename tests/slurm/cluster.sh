@@ -1,6 +1,7 @@
 # A private Slurm cluster of two nodes, n1 and n2, on this machine: munged, slurmctld and two slurmd of the calling
 # user, in one folder and on free ports. Source this file; start_cluster FOLDER starts the cluster and stop_cluster ends
-# it. Nothing outside the folder changes, and an existing Slurm installation is not touched. shellcheck shell=bash
+# it. Nothing outside the folder changes, and an existing Slurm installation is not touched.
+# shellcheck shell=bash
 
 cluster=
 export SLURM_CONF
