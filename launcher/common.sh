@@ -145,8 +145,8 @@ build_preset() {
 # Options of CMake for a folder that has not been configured yet.
 configure_options=()
 
-# configure PRESET FOLDER: does nothing in a configured folder, where Ninja notices changed CMake files itself. Removes a
-# cache that was made in another place or is incomplete.
+# configure PRESET FOLDER: runs CMake with PRESET, unless FOLDER is already configured (Ninja detects changed CMake
+# files). First removes a cache that is incomplete or was created under another path.
 configure() {
   local preset=$1 folder=$2
   [[ -f $folder/build.ninja ]] && grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt" &&

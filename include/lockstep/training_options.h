@@ -185,7 +185,7 @@ OptimizerOptions update_rule(const TrainerOptions& options);
 /// that makes at least 30 steps an epoch; 32 if none does, so that two ranks or threads have work.
 int batch_size_for(std::uint64_t samples);
 
-/// Value of `epochs = auto`: as many as make 1,000 steps, but at least 30 and at most 60.
+/// Value of `epochs = auto`: enough epochs for 1,000 steps, but at least 30 and at most 60.
 int epochs_for(std::uint64_t steps_per_epoch);
 
 /// The options with each by_data replaced by a value computed from the training samples and the other

@@ -22,9 +22,9 @@ namespace {
 constexpr int not_started = 127;  // the exit status that shells use
 constexpr const char* no_process = "cannot start a process";
 
-/// Whether this signal of a training makes mpirun kill the ranks within a second or two. Such signals are
-/// blocked for mpirun and reported to the launcher, which asks the ranks to stop. mpirun passes the other
-/// signals on to the ranks.
+/// Whether mpirun would react to this signal by killing the ranks within a second or two. During training,
+/// such signals are blocked for mpirun and reported to the launcher, which asks the ranks to stop. mpirun
+/// passes the other signals on to the ranks.
 bool is_blocked(int signal) { return signal != SIGUSR1 && signal != SIGUSR2; }
 
 /// Time between checks of the command. Until it has a child, checks are more frequent, so that even a

@@ -24,7 +24,7 @@ struct ProgramOutput {
   std::chrono::system_clock::time_point ended{};
 };
 
-/// Limits of a wait for programs.
+/// Limits on waiting for programs to end.
 struct Wait {
   std::chrono::milliseconds limit;
   int interrupt = -1;  ///< descriptor that ends the wait when it becomes readable; negative: none

@@ -70,12 +70,12 @@ class MpirunOptions {
   std::vector<Option> options_;
 };
 
-/// Total number of slots of the hosts whose number is not left open.
+/// Total number of slots of the hosts that specify a number.
 int count_slots(const std::vector<MpirunOptions::Host>& hosts);
 
-/// Fills in the numbers of slots that are left open: divides the ranks that have no slot yet evenly among
-/// these hosts, or if `ranks` is 0 (left open, too), uses each host's number in `defaults`. Throws
-/// Error(usage) if the hosts have fewer slots than there are ranks.
+/// Fills in unspecified numbers of slots: divides the ranks that have no slot yet evenly among these hosts
+/// or, if `ranks` is 0 (unspecified), uses each host's number in `defaults`. Throws Error(usage) if the hosts
+/// have fewer slots than there are ranks.
 void fill_slots(std::vector<MpirunOptions::Host>& hosts, int ranks, const std::vector<int>& defaults);
 
 /// Number of ranks that mpirun starts on each host; it fills one host after the other.

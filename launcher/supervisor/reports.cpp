@@ -59,7 +59,7 @@ void Reports::take_report(std::string_view text) {
   if (!attempt_.first_step && attempt_.last_step > attempt_.from_step) attempt_.first_step = clock_();
 }
 
-/// Records the failure if it is the first one, or explains the first one. Returns whether it was recorded.
+/// Records `failure` if it is the first one, or explains the one recorded. Returns whether it was recorded.
 bool Reports::take_failure(const LauncherReport::Failure& failure) {
   const auto& first = attempt_.failure;
   const bool explains = first && !first->known && first->rank == failure.rank;

@@ -65,7 +65,7 @@ class PartitionSearch {
     return begin_ + part * longest_ - deficit;
   }
 
-  /// Tries every length of `part` from every reachable deficit.
+  /// One step of the dynamic program: tries every length of `part` from every reachable deficit.
   void extend(std::uint32_t part) {
     for (std::uint32_t deficit = 0; deficit <= slack_; ++deficit) {
       const Cell from = cell(part, deficit);

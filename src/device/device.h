@@ -34,7 +34,7 @@ class PhaseSeconds {
 };
 
 /// Ordered queue of work on a device. CPU: an executor's thread (stream 0: the calling thread). CUDA: a
-/// stream of the GPU. Work is added only while a recording is described.
+/// stream of the GPU. Work may be added only inside the callback of Device::record.
 class Stream {
  public:
   virtual ~Stream() = default;

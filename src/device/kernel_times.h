@@ -61,7 +61,7 @@ class KernelTimes {
   // Results.
   /// Adds the launches since the last collect() to the sums. The work of these launches must be done.
   void collect();
-  /// Sums by name, the longest time first.
+  /// Total time of each name, the longest first.
   std::vector<KernelTime> kernels() const;
   /// Total seconds between successive launches of a stream within a part.
   double between() const { return between_; }

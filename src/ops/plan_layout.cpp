@@ -89,8 +89,8 @@ class Timeline {
     for (const int reader : graph_.readers_of(id)) last = std::max(last, reader);
     return last;
   }
-  /// Last backward step that reads the result of `id`, including to recompute readers of `id`; 0 if none
-  /// does.
+  /// Last backward step that reads the result of `id`, directly or to recompute a node that reads it; 0 if
+  /// there is none.
   int last_read_in_backward(int id) const {
     int last = flow_.needed[at(id)] && nodes_[at(id)].backward_reads_output ? backward(id) : 0;
     for (const int reader : graph_.readers_of(id)) {

@@ -20,8 +20,8 @@ struct Position {
   double warmup;  ///< share of all steps that is warm-up
 };
 
-/// Rounds down, except for numbers just below a whole number: 0.29 epochs of 100 steps are 29 steps, and
-/// 33 epochs are 30 times 1.1 epochs.
+/// Rounds down, but tolerates rounding errors just below a whole number: 0.29 epochs of 100 steps are 29
+/// steps, and 33 epochs are 30 times 1.1 epochs.
 double rounded_down(double number) { return std::floor(number + 1e-6); }
 
 // Each schedule computes the learning rate's share of the way from min_lr to the base rate, in [0, 1].

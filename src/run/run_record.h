@@ -32,7 +32,7 @@ struct RunRecord {
   Facts environment;                          ///< environment.json, in file order; empty if it is missing
 };
 
-/// Why the record of a run has no end, in words.
+/// Sentence that explains why the record of a run lacks its end.
 std::string reason_without_end(const RunRecord& record);
 
 /// Kind of the samples of a run: images if the record does not say.

@@ -25,7 +25,7 @@ std::vector<Line> lines_of_run(const TrainerOptions& options, const std::vector<
 std::vector<Line> lines_of_evaluation(const EvaluationOptions& options, const Network& network,
                                       const ModelFile& file, const Dataset& dataset);
 
-/// Lines for Trainer::load.
+/// Lines that describe what Trainer::load reads: the file and the options.
 std::vector<Line> lines_of_load(const ModelFile& file, const LoadOptions& options);
 
 }  // namespace lockstep

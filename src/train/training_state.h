@@ -130,7 +130,7 @@ class TrainingState {
   /// Copies the parameters to the averages. All ranks must have written their parameters before, as ranks may
   /// share the arenas.
   void start_averages();
-  /// `evaluation`, if no step was made since; else nothing.
+  /// `evaluation`, if no step has run since that evaluation; else nothing.
   Facts present_results() const { return progress.evaluated == progress.step ? evaluation : Facts(); }
   /// Digest of the values that save() writes.
   std::string digest_of_results() const;

@@ -65,8 +65,8 @@ class Heartbeat {
 std::vector<std::uint32_t> reachable_interfaces(const HeartbeatAddress& address, std::uint64_t network,
                                                 std::span<const std::uint32_t> own);
 
-/// Warning about `hosts` that have never connected to the first of them, whose heartbeat is `first`; empty if
-/// all have.
+/// Warning that names the `hosts` that never connected to the first host; empty if all did. `first`:
+/// heartbeat of the first host.
 std::string warning_of_missing_hosts(const Heartbeat& first, const std::vector<std::string>& hosts);
 
 /// Listens on all interfaces for `hosts` - 1 other hosts; sets `address` to the address at which they can

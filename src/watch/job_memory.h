@@ -41,7 +41,7 @@ class JobMemory {
  public:
   /// Opens or makes the memory of `ranks` ranks. Throws Error(resource) if no folder can hold the file.
   JobMemory(const std::string& job, const std::string& host, int ranks);
-  /// Makes memory of this process alone, without a file.
+  /// Allocates memory that is private to this process, without a file.
   JobMemory();
   ~JobMemory();
   JobMemory(const JobMemory&) = delete;

@@ -310,7 +310,7 @@ void Monitor::warn_of_missing_hosts(double seconds) {
   print_warning(warning_of_missing_hosts(*ranks_.heartbeat, ranks_.table.hosts));
 }
 
-/// Ends the job when the launcher has ended: its ranks would wait forever.
+/// Ends the job if the launcher has ended: otherwise the ranks of the job would wait forever.
 void Monitor::check_parent(double seconds) {
   orphaned_for_ = getppid() == parent_ ? 0.0 : orphaned_for_ + seconds;
   if (orphaned_for_ < 1.0) return;

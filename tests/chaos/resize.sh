@@ -33,7 +33,7 @@ begin_on() {
   fi
 }
 
-# stop_rank_after STEPS RUN: same as stop_after, by a signal to a single rank on the first host.
+# stop_rank_after STEPS RUN: like stop_after, but signals only one rank, on the first host.
 stop_rank_after() {
   local ranks=()
   while kill -0 "$job" 2>/dev/null && (($(steps_of "$2") < $1)); do

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Makes the packages of a build folder, installs each where nothing of it is, and trains on one and on two ranks with it:
-# one digest, that of the program in the build folder. The .deb is installed in a fresh Debian (launcher/bare.sh), which
-# needs root and takes a minute. The last line is "N of N passed"; the status is 77 if something is missing here.
+# Builds the packages of a build folder, installs each in a clean environment, and trains with it on one and on two
+# ranks. The digests must equal that of the program in the build folder. The .deb is installed in a fresh Debian
+# (launcher/bare.sh), which needs root and takes a minute. The last line is "N of N passed"; the status is 77 if
+# something is missing here.
 #   tests/packages/run.sh [--build DIR] [CASE...]
 #   --build DIR  default: build/release. Packages for another processor (build/arm64) are installed in a fresh Debian of
 #                that processor, whose programs qemu runs; takes eight minutes

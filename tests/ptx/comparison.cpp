@@ -22,7 +22,7 @@
 namespace lockstep::ptx {
 namespace {
 
-/// Whether both values are NaN, whose sign is not defined. `a` and `b`: the upper 16 bits of floats or
+/// Whether both values are NaN, of any sign. `a` and `b`: the upper 16 bits of floats or
 /// doubles, or bfloat16.
 bool are_nan(const std::byte* a, const std::byte* b) {
   const auto is_nan = [](const std::byte* upper) {

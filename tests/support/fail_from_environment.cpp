@@ -1,10 +1,10 @@
-// Linked into lockstep-failing, the lockstep program with a failing call to the file system. The environment
-// chooses it:
-//   FAILING_CALL=N    the Nth call, from 1
-//   FAILING_FILE=TEXT each write to a file with this text in its path
-//   FAILING_ERRNO=E   fails with errno E
-//   FAILING_LATER=1   and all later calls too
-//   FAILING_RANK=R    on rank R only; without it, on all ranks
+// Linked into lockstep-failing, the lockstep program with failing calls to the file system. The environment
+// chooses which calls fail:
+//   FAILING_CALL=N    the Nth call fails, counted from 1
+//   FAILING_FILE=TEXT each write to a file with this text in its path fails
+//   FAILING_ERRNO=E   errno of the calls that fail
+//   FAILING_LATER=1   all later calls fail, too
+//   FAILING_RANK=R    calls fail on rank R only; without it, on all ranks
 //   FAILING_SPACE=B   every disk has B free bytes
 //   SLOW_FILE=TEXT    without failing, writes and fsync of files with this text in their paths take 1.5 s
 //   FAILING_LOG=FILE  appends a line for each call of these ranks: "[FAILED ]NAME PATH[ w]", w if it writes

@@ -65,7 +65,7 @@ SavedModel open_checkpoint_model(const std::filesystem::path& path, bool warns);
 /// and bf16 are implied too, so that an evaluation repeats the numbers of the training.
 std::vector<ImpliedValue> implied_by(const SavedModel& model, const OptionSet::Given& given);
 
-/// Note that samples are not normalised, as neither the model nor `input` says how; empty: one of them does.
+/// Note that samples are not normalised because neither the model nor `input` says how; empty if one does.
 std::string preparation_note(const SavedModel& model, const InputOptions& input);
 
 /// Builds the network `name` or, if that is empty, the network that the model describes: for samples of

@@ -25,7 +25,7 @@ std::string avoid_shared_memory(const Launch& launch, std::optional<std::uint64_
       *shared_free / megabyte, needed / megabyte, ranks);
 }
 
-/// PMIx names the address as "NAMESPACE.RANK;tcp4://127.0.0.1:PORT".
+/// The address is given by PMIx as "NAMESPACE.RANK;tcp4://127.0.0.1:PORT".
 std::string why_unreachable(const std::function<const char*(const char*)>& lookup,
                             const std::filesystem::path& root) {
   constexpr std::string_view loopback = ";tcp4://127.0.0.1:";

@@ -34,7 +34,7 @@ class FileDescriptor {
   static FileDescriptor open(const std::filesystem::path& path, int flags) {
     return opened(&FileSystem::open, path, flags);
   }
-  /// Same, but a new file is readable only by users whom the umask allows to write it.
+  /// Like open(), but a new file is readable only by users whom the umask lets write to it.
   static FileDescriptor open_private(const std::filesystem::path& path, int flags) {
     return opened(&FileSystem::open_private, path, flags);
   }

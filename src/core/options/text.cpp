@@ -132,7 +132,7 @@ long double parse_integer(std::string_view text, long double min, long double ma
   if (status == std::errc::invalid_argument || stop != end) reject(text, "is not a whole number");
   const auto value = static_cast<long double>(magnitude) * (negative ? -1 : 1);
   if (status == std::errc::result_out_of_range || value < min || value > max) {
-    // The maximum of 64-bit numbers is named only to a user who has exceeded it.
+    // The message names the maximum of 64-bit numbers only if the value exceeds it.
     const bool exceeded = status == std::errc::result_out_of_range && !negative;
     const bool bounded =
         exceeded || max < static_cast<long double>(std::numeric_limits<std::uint64_t>::max());

@@ -52,7 +52,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> other_na
     {"workers", "threads"},
 }};
 
-/// Our name, if in `known`, for what others call `name`; else empty.
+/// Name in `known` of the thing that other programs call `name`; empty if there is none.
 std::string our_name(std::string_view name, std::span<const std::string> known) {
   for (const auto& [theirs, ours] : other_names) {
     if (name == theirs && std::ranges::find(known, ours) != known.end()) return std::string(ours);

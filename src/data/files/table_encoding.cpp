@@ -78,7 +78,7 @@ std::vector<ColumnContents> contents_of(const CsvTable& table) {
   return columns;
 }
 
-/// Text of a cell of `column`; "..." for a text without a position.
+/// Text of a cell of `column`; "..." for a text that is not in the list of the column.
 std::string text_of_cell(const CsvColumn& column, CsvCell cell) {
   if (cell.is_number()) return number_text(cell.number());
   return cell.text() == CsvTexts::rest ? "..." : column.texts[cell.text()];

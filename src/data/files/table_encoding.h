@@ -44,8 +44,9 @@ struct TableEncoding {
 };
 LOCKSTEP_MEMBERS(TableEncoding, columns, label_column)
 
-/// Rows of a table with one code per column. Codes take less memory than elements: the element of a number,
-/// the position of a text in TableColumn::texts, -1 for a text that is not in this list, NaN for a gap.
+/// Rows of a table with one code per column, which takes less memory than the elements. A code is the element
+/// of a number, the index of a text in TableColumn::texts, -1 for a text that is not in this list, or NaN for
+/// a missing value.
 struct EncodedTable {
   RowLabels labels = {};
   RowBlocks<float> codes{0};               ///< [row][column]

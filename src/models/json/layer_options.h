@@ -12,7 +12,7 @@ namespace lockstep {
 /// layer. `document` and its part `layer` must outlive this object.
 class LayerOptions {
  public:
-  /// `classes`: number that OperationField::word stands for.
+  /// `classes`: value of options whose text is the word OperationField::word instead of a number.
   LayerOptions(const JsonDocument& document, const JsonValue& layer, int classes)
       : document_(document), layer_(layer), classes_(classes) {}
 

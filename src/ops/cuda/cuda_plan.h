@@ -67,7 +67,7 @@ class CudaPlan : public GraphWalk<CudaPlan> {
   };
   std::vector<Join> find_joins(const Operations& operations) const;
 
-  // Called by GraphWalk.
+  // A pass on the GPU, and the functions that GraphWalk calls.
   struct CudaPass : Pass {
     StreamHandle stream = nullptr;
     const Operations* operations = nullptr;

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// Line of an epoch, without line feed; with a validation set, `val loss` and `val acc` come before the test:
+/// Line of an epoch, without line feed. With a validation set, `val loss` and `val acc` precede the test's:
 /// `epoch 3/10  train loss 0.6412  train acc 0.7590  test loss 0.6120  test acc 0.7712  2.31 s  25974 img/s`
 std::string epoch_line(const EpochReport& event, SampleKind kind = SampleKind::image);
 

@@ -11,9 +11,9 @@ namespace {
 /// A trial begins if steps are expected to take at most `promising` of their present time, and succeeds if
 /// they take at most `worthwhile` of it.
 constexpr double promising = 0.9, worthwhile = 0.95;
-/// A machine counts as busy if other programs take more than `busy` of the cores' time. Starting from equal
-/// shares, the slowest executor is then assumed to have at most `relieved` of the speed of the fastest one.
-/// With 8 leaves and two executors it gets 2 leaves, which is better than 3 next to a program in a busy loop.
+/// A machine counts as busy if other programs take more than `busy` of the cores' time. The first plan after
+/// equal shares then assumes that the slowest executor has at most `relieved` times the speed of the fastest.
+/// With 8 leaves and two executors, the slower one gets 2 leaves; next to a busy loop, that is faster than 3.
 constexpr double busy = 0.15, relieved = 0.4;
 /// Maximum number of measurements between a failed trial and the next one; the number doubles after each
 /// failure.

@@ -13,9 +13,9 @@
 
 namespace lockstep {
 
-/// Runs the micro-batches of a loader on one stream: a compiled graph with a workspace and a source of
+/// Runs the micro-batches of a loader on one stream. Has a compiled graph, its workspace and a source of
 /// samples. Methods record work; the runner must outlive the recorded programs. Addresses are in device
-/// memory. Nodes are nodes of the graph. Used by one thread at a time.
+/// memory. Nodes are indices in the graph. Used by one thread at a time.
 class LeafRunner {
  public:
   virtual ~LeafRunner() = default;

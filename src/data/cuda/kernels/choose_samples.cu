@@ -5,7 +5,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Work of for_each_row for a single row: its terms are the samples, and its sum is the sum of their hashes.
+/// Functor of for_each_row with a single row: each sample is a term, and the row sum adds up sample hashes.
 struct ChooseSamples {
   using Sum = Wide;
   MicroBatchDraw draw;

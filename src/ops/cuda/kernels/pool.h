@@ -17,7 +17,7 @@ struct PoolTask {
   PoolWindows windows;
 };
 
-/// Size in bytes of `places`, which hold the number of the largest pixel in each window: the first of equal
+/// Size in bytes of `places`, which hold the index of the largest pixel in each window: the first of equal
 /// pixels, or the last NaN.
 std::size_t max_pool_places_bytes(const PoolTask& task);
 /// Writes `places`, which may be null.

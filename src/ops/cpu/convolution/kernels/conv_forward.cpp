@@ -5,7 +5,7 @@
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
 namespace {
 
-/// Maximum output channels and columns of a region, so that its rows before the epilogue fit into L1.
+/// Maximum output channels and columns of a region: its rows stay in L1 until the epilogue has run.
 constexpr int channel_chunk = many_registers ? 8 : 6;
 constexpr int column_chunk = 32;
 
