@@ -200,8 +200,8 @@ if $packages; then
   install_packages build data test
   install_cudnn_frontend
 fi
-# Where there is no GPU, kernels are compiled to PTX of the oldest type of GPU only, which takes less time than code of
-# the default types. Tests interpret PTX of sm_90, and compile it to code.
+# Without a GPU, kernels are compiled to PTX of the oldest type of GPU only, which takes less time than code of the
+# default types. Tests interpret PTX of sm_90, and compile it to code.
 if [[ ! -e /dev/nvidiactl ]]; then export CUDAARCHS=${CUDAARCHS:-80-virtual}; fi
 "$checks"
 if [[ $bare_until -gt 0 ]]; then bare_debian; fi

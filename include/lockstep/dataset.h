@@ -52,7 +52,7 @@ class Dataset {
   virtual std::vector<std::string> class_names() const { return {}; }
   /// Warnings about oddities of the files: files that are not samples, columns that number the rows.
   virtual std::vector<std::string> warnings() const { return {}; }
-  /// How the columns of a table become elements of a sample; the same for all parts of a data set. Null if
+  /// Mapping of a table's columns to the elements of a sample, the same for all parts of a data set. Null if
   /// the data set is not a table. Lives as long as the data set.
   virtual const TableEncoding* table_encoding() const { return nullptr; }
 };

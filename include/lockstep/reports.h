@@ -95,8 +95,8 @@ void visit(R& report, Visitor&& field) {
   if constexpr (!std::is_const_v<R>) report.value = reason.substr(0, reason.rfind(" is "));
 }
 
-/// How well a label is recognised (Task::multilabel). A sample's label is predicted if its probability is
-/// above 1/2.
+/// Prediction quality for one label (Task::multilabel). A label is predicted for a sample if its probability
+/// is above 1/2.
 struct LabelResult {
   std::uint64_t samples = 0;    ///< number of samples that have the label
   std::uint64_t predicted = 0;  ///< number of samples for which the label is predicted

@@ -107,7 +107,7 @@ class Trainer : public RunHooks {
   Reduce reduce() const;
   DeviceKind device() const;  ///< cpu or cuda
   int threads() const;
-  /// How ranks exchange gradients: "none", "shared memory", "messages", "shared memory and messages" or
+  /// Name of the transport of gradients: "none", "shared memory", "messages", "shared memory and messages" or
   /// "NCCL".
   std::string transport() const;
   /// Instruction set, or name of the GPU, on which this rank computes.

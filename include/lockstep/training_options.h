@@ -25,7 +25,7 @@ inline Names choices_of(Reduce) { return {"canonical", "ring"}; }
 enum class BatchScaling { linear, square_root };
 inline Names choices_of(BatchScaling) { return {"linear", "sqrt"}; }
 
-/// What a run does when a step's loss or gradient norm is not finite. That step never changes parameters.
+/// Reaction to a step whose loss or gradient norm is not finite. Such a step never changes parameters.
 enum class OnNan {
   stop,      ///< ends the run with an error
   skip,      ///< continues with the next step

@@ -17,8 +17,8 @@ std::vector<pid_t> shown_children_of(pid_t parent);
 /// and if the system does not show them.
 std::vector<int> neglected_children_of(pid_t parent);
 
-/// Kills the descendants of this process, except those of its children `others`, and waits until they are
-/// gone. This process must have called adopt_descendants().
+/// Kills the descendants of this process, except its children `others` and their descendants, and waits until
+/// they are gone. This process must have called adopt_descendants().
 void end_descendants(const std::vector<pid_t>& others);
 
 }  // namespace lockstep::launcher

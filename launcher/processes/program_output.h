@@ -8,7 +8,7 @@
 
 namespace lockstep::launcher {
 
-/// How a wait for a program's output ended.
+/// Outcome of waiting for a program's output.
 enum class Answer {
   complete,     ///< the output has ended
   late,         ///< the output has not ended within the limit

@@ -91,7 +91,7 @@ class StagedSums final : public RoutedSums {
 
   Staging& staging_;
   std::size_t first_, last_;    ///< bounds of this rank's slice
-  std::size_t own_begin_;       ///< index of this rank's first partial sum among those of all ranks
+  std::size_t own_begin_;       ///< index of this rank's first partial sum, counted over all ranks
   std::size_t arrival_bytes_;   ///< size of the peers' partial sums of this rank's slice
   std::vector<float*> staged_;  ///< this rank's partial sums on the host
   float *arriving_ = nullptr, *arrived_ = nullptr;  ///< the peers' partial sums on the host, on the device

@@ -10,7 +10,7 @@ namespace lockstep {
 struct Launch {
   int processes = 1;       ///< number of processes that were started together; 1 if unknown
   int rank = 0;            ///< rank of this process; 0 if unknown
-  int local_rank = -1;     ///< rank of this process among those of this host; -1 if unknown
+  int local_rank = -1;     ///< index of this process on its host; -1 if unknown
   int local_count = 0;     ///< number of processes on this host; 0 if unknown
   bool known = false;      ///< a launcher (mpirun, srun, ...) started this process
   bool managed = true;     ///< Open MPI can connect the processes: by PMIx, or as OMPI_MCA_pmix says

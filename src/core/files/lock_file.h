@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// Lock that one process at a time holds, across all hosts if the file system supports locks. The lock ends
+/// Lock held by at most one process, across all hosts if the file system supports locks. The lock ends
 /// with the object, or with the process, no matter how the process ends. Users who may not write the file
 /// cannot read it either, so they cannot lock it; a group shares the lock if the umask lets the group write
 /// (002).

@@ -12,8 +12,8 @@
 
 namespace lockstep {
 
-/// Identity of a process of this host. Its number may be reused after it ends; `start` tells the processes
-/// apart.
+/// Identity of a process of this host. The system may reuse the PID of a process that has ended; `start`
+/// distinguishes the two.
 struct ProcessId {
   std::int64_t number = 0;         ///< 0: none
   std::uint64_t start = 0;         ///< start time, in the kernel's clock ticks

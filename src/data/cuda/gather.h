@@ -11,8 +11,8 @@
 #include "lockstep/dataset.h"
 #include "lockstep/input.h"
 
-/// Micro-batches on a GPU, bit-identical to those of data/feed/micro_batch_reader.h. All pointers are device
-/// addresses.
+/// Gathers micro-batches on a GPU, with the same bits as data/feed/micro_batch_reader.h on a CPU. All
+/// pointers are device addresses.
 namespace lockstep::cuda {
 
 /// A data set's samples, stored contiguously, and their labels or targets.

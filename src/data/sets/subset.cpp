@@ -43,7 +43,7 @@ class Subset final : public Dataset {
  private:
   const Dataset& whole_;
   std::vector<std::uint32_t> ids_;
-  bool warns_;  ///< whether warnings() are those of the whole set; true for one of its parts
+  bool warns_;  ///< whether warnings() returns the warnings of the whole set; true for one part only
 };
 
 /// [sample] class for the stratified division of a data set.

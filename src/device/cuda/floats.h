@@ -6,8 +6,8 @@
 
 namespace lockstep::cuda {
 
-/// Adjacent floats that one thread loads or stores at once. GPUs need four per access to reach full memory
-/// bandwidth.
+/// Vector of `count` adjacent floats, which a thread loads or stores with one instruction. GPUs reach full
+/// memory bandwidth with four.
 template <std::size_t count>
 struct alignas(count * sizeof(float)) Floats {
   float values[count];

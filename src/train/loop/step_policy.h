@@ -16,7 +16,7 @@ inline bool follows_steps(Boundary boundary) {
   return boundary == Boundary::within_epoch || boundary == Boundary::before_evaluation;
 }
 
-/// How a run continues after a step boundary.
+/// Next action of a run after a step boundary.
 enum class Next {
   step,        ///< makes the next step
   other_step,  ///< a checkpoint was restored: makes the step after it

@@ -120,7 +120,7 @@ void measure(const GroupNormForward<Element>& task, const Part& at) {
     }
     add(sums, 1.0F, total);
   }
-  divide(total, values_of(shape), inverse);  // `inverse` holds the variance for now
+  divide(total, values_of(shape), inverse);  // the variance, which the loop below replaces
   for (int part = 0; part < parts; ++part) {
     const Vector variance = hn::Add(hn::Load(floats, inverse + part * width), hn::Set(floats, task.eps));
     hn::Store(hn::Div(hn::Set(floats, 1.0F), hn::Sqrt(variance)), floats, inverse + part * width);
