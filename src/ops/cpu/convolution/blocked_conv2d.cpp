@@ -31,7 +31,6 @@ struct BlockedGrids {
   TapGrids grids;
   std::vector<BlockedPhase> phases;
   int targets_at_once = 0;  ///< target channels whose packed weights are in scratch memory at the same time
-  bool stream = false;      ///< whether to write targets by streaming stores
 };
 
 /// A convolution planned for a number of samples.
@@ -115,13 +114,10 @@ BlockedConvLayer blocked_layer(const OpRequest& request) {
   layer.group_outputs = request.node.shape.channels / options.groups;
   layer.forward =
       blocked_grids(forward_taps(layer.shapes), layer.shapes.input, layer.shapes.output, options.groups);
-  const bool stored = request.dtype == DataType::fp32;  // else results are read at once, to round them
-  layer.forward.stream = stored && !layer.relu && streams_output<float>(request);
   layer.taps = layer.forward.grids.taps.size();
   if (request.input_gradient) {
     layer.backward =
         blocked_grids(backward_taps(layer.shapes), layer.shapes.output, layer.shapes.input, options.groups);
-    layer.backward.stream = stored && streams_grad_input<float>(request);
   }
   choose_lanes(layer);
   return layer;
@@ -164,9 +160,8 @@ void pack_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, co
 }
 
 /// Task that computes the target channels whose weights are packed, for one group of images.
-BlockedConv conv_task(const BlockedConvLayer& layer, const BlockedGrids& blocked, const BlockedPhase& phase,
-                      const PassMemory& pass, const OpMemory& memory, const ChannelRange& targets,
-                      int group) {
+BlockedConv conv_task(const BlockedConvLayer& layer, const BlockedPhase& phase, const PassMemory& pass,
+                      const OpMemory& memory, const ChannelRange& targets, int group) {
   const int groups = layer.shapes.options.groups;
   const int sources = pass.source_shape.channels / groups;
   const int target = targets.conv_group * (pass.target_shape.channels / groups) + targets.first;
@@ -185,7 +180,6 @@ BlockedConv conv_task(const BlockedConvLayer& layer, const BlockedGrids& blocked
           .targets = targets.count,
           .target = pass.target + plane * target_plane * lanes,
           .target_plane = target_plane,
-          .stream = blocked.stream,
           .scratch = floats_at(memory.scratch, layer.pixels_offset)};
 }
 
@@ -195,7 +189,7 @@ void run_targets(const BlockedConvLayer& layer, const BlockedGrids& blocked, con
   for (const BlockedPhase& phase : blocked.phases) {
     pack_targets(layer, blocked, phase, pass, memory, targets);
     for (int group = 0; group < groups_of(memory.samples); ++group) {
-      layer.kernels->conv(conv_task(layer, blocked, phase, pass, memory, targets, group));
+      layer.kernels->conv(conv_task(layer, phase, pass, memory, targets, group));
     }
   }
 }
@@ -328,7 +322,7 @@ void backward_by_bands(const BlockedConvLayer& layer, const OpMemory& memory) {
   const auto pixels = static_cast<int>(phase.targets.size());
   pack_targets(layer, layer.backward, phase, pass, memory, inputs);
   for (int group = 0; group < groups_of(memory.samples); ++group) {
-    BlockedConv conv = conv_task(layer, layer.backward, phase, pass, memory, inputs, group);
+    BlockedConv conv = conv_task(layer, phase, pass, memory, inputs, group);
     BlockedConvWeights weights = weights_task(layer, memory, factors, group);
     const int bands = weights.end_band;
     weights.prefetch_next_bands = true;

@@ -11,18 +11,48 @@ namespace {
 /// and one weight.
 constexpr int tile_outputs = many_registers ? 8 : 4;
 
+/// Pixels of a later tile, at the next input channel to prefetch. They are prefetched into the L2 cache while
+/// earlier tiles are computed.
+struct UpcomingPixels {
+  const float* pixel[tile_pixels];
+  int pixels;
+  std::size_t plane;  ///< stride of input channels, in floats
+  int channels;       ///< number of channels to prefetch
+};
+
+/// Prefetches the pixels of `channels` more channels.
+HWY_INLINE void bring_channels(UpcomingPixels& next, int channels) {
+  for (int i = smaller(channels, next.channels); i > 0; --i, --next.channels) {
+    for (int p = 0; p < next.pixels; ++p) {
+      __builtin_prefetch(next.pixel[p], 0, 2);
+      next.pixel[p] += next.plane;
+    }
+  }
+}
+
+/// Pixels of a tile where they are stored.
+struct StoredTile {
+  const float* data;           ///< first input channel
+  std::size_t plane;           ///< stride of input channels, in floats
+  const std::int32_t* places;  ///< of the first tap: see BlockedConv
+  int tap_step;                ///< stride of taps in `places`
+  int taps;
+};
+
 /// Contribution of some input channels to a tile, for one part of the images.
 struct Tile {
-  const float* weight;         ///< [source and tap][8]
-  const float* bias;           ///< bias of the first output; null: zeros
-  const float* pixel;          ///< [source and tap][pixel][width]
+  const float* weight;  ///< [source and tap][8]
+  const float* bias;    ///< bias of the first output; null: zeros
+  float* pixel;         ///< packed pixels: [source and tap][pixel][width]
+  StoredTile stored;    ///< the same pixels, for a tile that packs them
+  UpcomingPixels* upcoming;
+  int channels_at_once;        ///< number of upcoming channels to prefetch together
   float* target;               ///< address of the first output
   const std::size_t* offsets;  ///< offset of each pixel in the target, in floats
   std::size_t target_plane;    ///< in floats
   int depth;                   ///< sources x taps
   int outputs;                 ///< number of existing outputs, at most OB
   bool first;                  ///< whether sums start from the bias instead of the target's values
-  bool stream;                 ///< whether to write the results by streaming stores
 };
 
 template <int OB, int P>
@@ -39,26 +69,85 @@ HWY_INLINE void start_sums(const Tile& task, Vector (&sum)[OB][P]) {
   }
 }
 
+/// Pixels of a tile, packed as [source and tap][pixel][width].
+template <int P>
+struct PackedPixels {
+  const float* packed;
+
+  explicit PackedPixels(const Tile& task) : packed(task.pixel) {}
+
+  HWY_INLINE Vector read(int p) const { return hn::Load(floats, packed + p * width); }
+  HWY_INLINE void next() { packed += P * width; }
+};
+
+/// Pixels of a tile where they are stored. Reading them packs them, all parts, for other outputs.
+template <int P>
+struct StoredPixels {
+  StoredTile stored;
+  const std::int32_t* places;
+  int taps_left;
+  float* packed;
+  std::size_t part_step;
+
+  explicit StoredPixels(const Tile& task)
+      : stored(task.stored),
+        places(task.stored.places),
+        taps_left(task.stored.taps),
+        packed(task.pixel),
+        part_step(static_cast<std::size_t>(task.depth) * P * width) {}
+
+  HWY_INLINE Vector read(int p) const {
+    const float* from = stored.data + pixels(static_cast<std::size_t>(places[p]));
+    LOCKSTEP_UNROLL for (int part = 1; part < parts; ++part) {
+      hn::Store(hn::Load(floats, from + part * width), floats, packed + p * width + part * part_step);
+    }
+    const Vector first = hn::Load(floats, from);
+    hn::Store(first, floats, packed + p * width);
+    return first;
+  }
+  HWY_INLINE void next() {
+    packed += P * width;
+    places += stored.tap_step;
+    if (--taps_left == 0) {
+      taps_left = stored.taps;
+      places = stored.places;
+      stored.data += stored.plane;
+    }
+  }
+};
+
+/// Prefetches the addresses of output `o`, if they are written for the first time.
+template <int P>
+HWY_INLINE void bring_outputs(const Tile& task, int o) {
+  if (!task.first || o >= task.outputs) return;
+  for (int p = 0; p < P; ++p) __builtin_prefetch(task.target + task.offsets[p] + o * task.target_plane, 1, 2);
+}
+
 /// Computes a tile of P pixels.
-template <int OB, int P>
+template <int OB, int P, template <int> class Pixels>
 HWY_NOINLINE void output_tile(const Tile& task) {
   Vector sum[OB][P];
   start_sums<OB, P>(task, sum);
   const float* weight = task.weight;
-  const float* x = task.pixel;
+  Pixels<P> pixels(task);
   const int depth = task.depth;
-  for (int d = 0; d < depth; ++d, weight += packed_block, x += P * width) {
-    Vector pixel[P];
-    LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { pixel[p] = hn::Load(floats, x + p * width); }
-    LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
-      const Vector factor = hn::Set(floats, weight[o]);
-      LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { sum[o][p] = hn::MulAdd(pixel[p], factor, sum[o][p]); }
+  const int steps = (depth + OB - 1) / OB;
+  for (int next = 0, d = 0; d < depth; ++next) {
+    bring_outputs<P>(task, next);
+    bring_channels(*task.upcoming, task.channels_at_once);
+    for (const int end = smaller(d + steps, depth); d < end; ++d, weight += packed_block, pixels.next()) {
+      Vector pixel[P];
+      LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { pixel[p] = pixels.read(p); }
+      LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
+        const Vector factor = hn::Set(floats, weight[o]);
+        LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { sum[o][p] = hn::MulAdd(pixel[p], factor, sum[o][p]); }
+      }
     }
   }
   LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
     if (o < task.outputs) {
       LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) {
-        store(sum[o][p], task.target + task.offsets[p] + o * task.target_plane, task.stream);
+        hn::Store(sum[o][p], floats, task.target + task.offsets[p] + o * task.target_plane);
       }
     }
   }
@@ -66,10 +155,11 @@ HWY_NOINLINE void output_tile(const Tile& task) {
 
 using TileFunction = void (*)(const Tile&);
 
+template <template <int> class Pixels>
 TileFunction tile_function(int count) {
-  return count == 3   ? output_tile<tile_outputs, 3>
-         : count == 2 ? output_tile<tile_outputs, 2>
-                      : output_tile<tile_outputs, 1>;
+  return count == 3   ? output_tile<tile_outputs, 3, Pixels>
+         : count == 2 ? output_tile<tile_outputs, 2, Pixels>
+                      : output_tile<tile_outputs, 1, Pixels>;
 }
 
 /// Number of pixels in the next tile: three if possible, but two if four or two are left.
@@ -121,55 +211,70 @@ HWY_INLINE void pack_tile(const PixelPlanes& planes, std::size_t plane, const st
   }
 }
 
-/// Packs the pixels that a block reads, to [part][source][tap][pixel][width] for each tile.
-void pack_sources(const BlockedConv& task, const PixelBlock& block, const Channels& sources) {
+/// Packs the pixels that a tile reads, for all parts: [part][source][tap][pixel][width].
+void pack_sources(const BlockedConv& task, const PixelBlock& block, const Channels& sources, int t,
+                  float* target) {
   const int depth = sources.count * task.taps;
-  for (int c = 0, d = 0; c < sources.count; ++c) {
+  const int begin = block.begin[t];
+  const int count = block.begin[t + 1] - begin;
+  for (int c = 0; c < sources.count; ++c) {
     const std::size_t plane =
         static_cast<std::size_t>(sources.first + c) * task.source.height * task.source.width;
-    const std::int32_t* places = task.source_places + block.first;
-    for (int tap = 0; tap < task.taps; ++tap, ++d, places += task.pixels) {
-      for (int t = 0; t < block.tiles; ++t) {
-        const int begin = block.begin[t];
-        const int count = block.begin[t + 1] - begin;
-        float* target = task.scratch + pixels(static_cast<std::size_t>(begin) * depth) + d * count * width;
-        count == 3   ? pack_tile<3>(task.source, plane, places + begin, depth, target)
-        : count == 2 ? pack_tile<2>(task.source, plane, places + begin, depth, target)
-                     : pack_tile<1>(task.source, plane, places + begin, depth, target);
-      }
+    const std::int32_t* places = task.source_places + block.first + begin;
+    for (int tap = 0; tap < task.taps; ++tap, places += task.pixels, target += count * width) {
+      count == 3   ? pack_tile<3>(task.source, plane, places, depth, target)
+      : count == 2 ? pack_tile<2>(task.source, plane, places, depth, target)
+                   : pack_tile<1>(task.source, plane, places, depth, target);
     }
   }
 }
 
-/// Pixels of a tile of the next block, or of the next task's first block. They are prefetched into the L2
-/// cache, a few channels at a time, while tiles of this block are computed.
-struct UpcomingPixels {
-  const float* pixel[tile_pixels];
-  int pixels;
-  std::size_t plane;  ///< stride of input channels, in floats
-  int channel, end;   ///< input channels, counted from pixel[], still to be prefetched
-};
-
-void bring(UpcomingPixels& next, int channels) {
-  for (const int end = smaller(next.channel + channels, next.end); next.channel < end; ++next.channel) {
-    for (int p = 0; p < next.pixels; ++p) __builtin_prefetch(next.pixel[p] + next.channel * next.plane, 0, 2);
-  }
+/// Size of an input channel.
+std::size_t plane_floats(const PixelPlanes& planes) {
+  return pixels(static_cast<std::size_t>(planes.height) * planes.width);
 }
 
-/// Pixels that a tile of the next block, or of the next task, reads. None if there are several taps: the next
-/// block then reads mostly pixels of this block.
-UpcomingPixels upcoming(const BlockedConv& task, const PixelBlock& block, const Channels& sources, int t) {
+/// Whether tiles can read a tile's pixels where they are stored.
+bool readable_as_stored(const BlockedConv& task, int first, int count) {
+  bool inside = task.source.masks == nullptr;
+  const std::int32_t* places = task.source_places + first;
+  for (int tap = 0; tap < task.taps; ++tap, places += task.pixels) {
+    for (int p = 0; p < count; ++p) inside = inside && places[p] >= 0;
+  }
+  return inside;
+}
+
+/// Pixels to prefetch while the outputs of tile `t` are computed: of the next tile, if all outputs of a tile
+/// are computed at once, else a part of the same tile's in the next channels, or in the next block or task.
+/// None if there are several taps: later tiles then read mostly the same pixels.
+UpcomingPixels upcoming(const BlockedConv& task, const PixelBlock& block, const Channels& sources, int t,
+                        const Channels& outputs) {
   UpcomingPixels next{};
-  const int first = block.first + block.begin[block.tiles] + block.begin[t];
+  int first = block.first + block.begin[t];
+  int channel = sources.first;
+  const bool at_once = outputs.count == task.targets;
+  if (at_once && t + 1 < block.tiles) {
+    first = block.first + block.begin[t + 1];
+  } else {
+    if (at_once) first = block.first;
+    channel += sources.count;
+    if (channel >= task.source.channels) {
+      channel = 0;
+      first += block.begin[block.tiles];
+    }
+  }
   const int end = task.pixels + task.pixels_to_come;
   if (task.taps > 1 || first >= end) return next;
-  next.pixels = smaller(block.begin[t + 1] - block.begin[t], end - first);
-  next.plane = pixels(static_cast<std::size_t>(task.source.height) * task.source.width);
-  next.end = sources.count;
+  const int channels = smaller(sources.count, task.source.channels - channel);
+  const int from = channels * outputs.first / task.targets;
+  next.pixels = smaller(tile_pixels, end - first);
+  next.plane = plane_floats(task.source);
   for (int p = 0; p < next.pixels; ++p) {
-    const std::int32_t place = larger(task.source_places[first + p], 0);
-    next.pixel[p] = task.source.data + sources.first * next.plane + pixels(static_cast<std::size_t>(place));
+    const std::int32_t place = larger(task.source_places[first + p], 0);  // any pixel if it is outside
+    next.pixel[p] =
+        task.source.data + (channel + from) * next.plane + pixels(static_cast<std::size_t>(place));
   }
+  next.channels = channels * (outputs.first + outputs.count) / task.targets - from;
   return next;
 }
 
@@ -178,7 +283,6 @@ void outputs_of_tile(const BlockedConv& task, const PixelBlock& block, const Cha
                      const Channels& outputs) {
   const int begin = block.begin[t];
   const int count = block.begin[t + 1] - begin;
-  const TileFunction function = tile_function(count);
   const std::size_t filter = static_cast<std::size_t>(task.source.channels) * task.taps;
   const float* packed = task.packed + static_cast<std::size_t>(sources.first) * task.taps * packed_block;
   std::size_t offsets[tile_pixels];
@@ -190,21 +294,31 @@ void outputs_of_tile(const BlockedConv& task, const PixelBlock& block, const Cha
   tile.target_plane = pixels(task.target_plane);
   tile.depth = sources.count * task.taps;
   tile.first = sources.first == 0;
-  // With several vectors per pixel, stores to one cache line are too far apart for streaming.
-  tile.stream = task.stream && parts == 1 && sources.count == task.source.channels;
   tile.pixel = task.scratch + pixels(static_cast<std::size_t>(begin) * tile.depth);
+  TileFunction function = tile_function<PackedPixels>(count);
+  UpcomingPixels next = upcoming(task, block, sources, t, outputs);
+  if (outputs.first == 0) {
+    if (readable_as_stored(task, block.first + begin, count)) {
+      const std::size_t plane = plane_floats(task.source);
+      tile.stored = {task.source.data + sources.first * plane, plane,
+                     task.source_places + block.first + begin, task.pixels, task.taps};
+      function = tile_function<StoredPixels>(count);
+    } else {
+      pack_sources(task, block, sources, t, tile.pixel);
+    }
+  }
+  tile.upcoming = &next;
   const int calls = (outputs.count + tile_outputs - 1) / tile_outputs * parts;
-  const int channels = (sources.count + calls - 1) / calls;
-  UpcomingPixels next = outputs.first == 0 ? upcoming(task, block, sources, t) : UpcomingPixels{};
+  tile.channels_at_once = (next.channels + calls * tile_outputs - 1) / (calls * tile_outputs);
   for (int part = 0; part < parts; ++part, tile.pixel += tile.depth * count * width) {
     const int end = outputs.first + outputs.count;
     for (int o = outputs.first; o < end; o += tile_outputs) {
-      bring(next, channels);
       tile.outputs = smaller(tile_outputs, end - o);
       tile.weight = packed + filter * (o / packed_block * packed_block) + o % packed_block;
       tile.bias = task.bias == nullptr ? nullptr : task.bias + o;
       tile.target = task.target + o * tile.target_plane + part * width;
       function(tile);
+      function = tile_function<PackedPixels>(count);
     }
   }
 }
@@ -221,7 +335,6 @@ void run_block(const BlockedConv& task, const PixelBlock& block) {
   const ConvBlocking& blocking = task.blocking;
   for (int c = 0; c < task.source.channels; c += blocking.sources) {
     const Channels sources{c, smaller(blocking.sources, task.source.channels - c)};
-    pack_sources(task, block, sources);
     const int targets = targets_at_once(blocking, sources.count * task.taps);
     for (int o = 0; o < task.targets; o += targets) {
       for (int t = 0; t < block.tiles; ++t) {

@@ -98,7 +98,6 @@ struct BlockedConv {
   int targets;
   float* target;             ///< [target][pixel of a plane][16]
   std::size_t target_plane;  ///< pixels of a plane
-  bool stream;               ///< whether to write targets by streaming stores
   float* scratch;            ///< blocking's pixels * sources * taps * 16 floats
 };
 

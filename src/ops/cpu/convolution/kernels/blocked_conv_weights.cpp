@@ -119,13 +119,36 @@ void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int 
   }
 }
 
-/// Pixels that are gathered next, for each factor of a tile. They are prefetched into the L2 cache while the
-/// tile is computed.
+/// Pixels that are gathered next. They are prefetched into the L2 cache while tiles are computed: each tile
+/// of the gathered factors prefetches a part.
 struct Upcoming {
-  const float* data;
-  std::size_t plane;  ///< stride of factors; both strides 0: prefetch nothing
+  const float* data;  ///< address of the first factor's pixel
+  std::size_t plane;  ///< stride of factors
   std::size_t pixel;  ///< stride of pixels
+  int first, end;     ///< factors that the tile prefetches
+
+  HWY_INLINE void next_pixel() {
+    for (int i = first; i < end; ++i) __builtin_prefetch(data + i * plane, 0, 2);
+    data += pixel;
+  }
 };
+
+/// Factors that a tile gathers itself, before it reads them.
+struct StoredFactors {
+  const float* data;         ///< address of the first factor's plane; null: gathered already
+  std::size_t plane;         ///< stride of factors
+  const std::size_t* pixel;  ///< of each pixel of the band
+};
+
+/// Gathers a pixel of `count` factors.
+HWY_INLINE void gather_pixel(const StoredFactors& stored, int pixel, int count, float* target) {
+  const float* from = stored.data + pixels(stored.pixel[pixel]);
+  for (int i = 0; i < count; ++i, from += stored.plane, target += lanes) {
+    LOCKSTEP_UNROLL for (int part = 0; part < parts; ++part) {
+      hn::Store(hn::Load(floats, from + part * width), floats, target + part * width);
+    }
+  }
+}
 
 /// Sums of a tile, in rows `row` floats apart.
 struct TileSums {
@@ -134,16 +157,23 @@ struct TileSums {
   bool add;  ///< whether to add to existing sums instead of starting from zero
 };
 
+/// Prefetches a row of sums.
+HWY_INLINE void bring_sums(const float* sums, int lane_count) {
+  for (int l = 0; l < lane_count; l += lanes) __builtin_prefetch(sums + l);
+}
+
 /// Adds up a band's products of FB factors x VB vectors of lanes.
 template <int FB, int VB>
-HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, const TileSums& sums,
-                       Upcoming next) {
+HWY_NOINLINE void tile(int pixel_count, const float* lane, float* factor, const TileSums& sums,
+                       const StoredFactors& stored, Upcoming next) {
   Vector sum[FB][VB];
   LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) {
     LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { sum[i][v] = hn::Zero(floats); }
   }
-  for (int p = 0; p < pixel_count; ++p, factor += pixels(max_factors), next.data += next.pixel) {
-    LOCKSTEP_UNROLL for (int i = 0; i < FB; ++i) { __builtin_prefetch(next.data + i * next.plane, 0, 2); }
+  for (int p = 0; p < pixel_count; ++p, factor += pixels(max_factors)) {
+    if (p < FB) bring_sums(sums.data + p * sums.row, VB * width);
+    if (stored.data != nullptr) gather_pixel(stored, p, FB, factor);
+    next.next_pixel();
     for (int image = 0; image < lanes; ++image, lane += lane_block) {
       Vector values[VB];
       LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { values[v] = hn::Load(floats, lane + v * width); }
@@ -164,18 +194,19 @@ HWY_NOINLINE void tile(int pixel_count, const float* lane, const float* factor, 
 
 /// Adds up a band's products of `count` factors (12, 8 or 4) x VB vectors of lanes.
 template <int VB>
-void factors_of_tile(int count, int pixel_count, const float* lane, const float* factor, TileSums sums,
-                     Upcoming next) {
+void factors_of_tile(int count, int pixel_count, const float* lane, float* factor, TileSums sums,
+                     StoredFactors stored, Upcoming next) {
   constexpr int large = many_registers ? 12 : 6;
   constexpr int small = many_registers ? 8 : 4;
   const int block = count == 12 ? large : count == 8 ? small : 4;
   for (int i = 0; i < count; i += block) {
-    block == large   ? tile<large, VB>(pixel_count, lane, factor, sums, next)
-    : block == small ? tile<small, VB>(pixel_count, lane, factor, sums, next)
-                     : tile<4, VB>(pixel_count, lane, factor, sums, next);
+    block == large   ? tile<large, VB>(pixel_count, lane, factor, sums, stored, next)
+    : block == small ? tile<small, VB>(pixel_count, lane, factor, sums, stored, next)
+                     : tile<4, VB>(pixel_count, lane, factor, sums, stored, next);
     factor += pixels(block);
     sums.data += block * sums.row;
-    next.data += block * next.plane;
+    if (stored.data != nullptr) stored.data += block * stored.plane;
+    next.first = next.end;
   }
 }
 
@@ -193,51 +224,63 @@ Stretch stretch_of(const BlockedConvWeights& task, int begin, int end) {
   return stretch;
 }
 
-/// Gathered factors, and the stretch that they belong to.
-struct Gathered {
-  int first, count;   ///< factors
-  int stretch;        ///< pixels of the stretch
-  Upcoming upcoming;  ///< at the first pixel of the stretch
+/// Factors that are added together, and the stretch that they belong to.
+struct Factors {
+  int first, count;
+  int stretch;           ///< pixels of the stretch
+  StoredFactors stored;  ///< at the first pixel of the stretch
+  Upcoming upcoming;     ///< at the first pixel of the stretch
+  int upcoming_count;    ///< number of upcoming factors
 };
 
-/// Adds up a band: pixels [begin, end) of the stretch, for all lanes and the gathered factors.
-void add_band(const BlockedConvWeights& task, const Gathered& gathered, std::size_t begin, std::size_t end,
+/// Adds up a band: pixels [begin, end) of the stretch, for all lanes.
+void add_band(const BlockedConvWeights& task, const Factors& factors, std::size_t begin, std::size_t end,
               bool add) {
   const float* transposed = task.scratch + pixels(weight_pixels * max_factors) + pixels(begin) * lane_block;
-  const float* factors = task.scratch + pixels(begin * max_factors);
+  float* gathered = task.scratch + pixels(begin * max_factors);
   const std::size_t row = weight_sums_width(task.lane.channels);
   const auto pixel_count = static_cast<int>(end - begin);
-  Upcoming next = gathered.upcoming;
+  StoredFactors stored = factors.stored;
+  stored.pixel += begin;
+  Upcoming next = factors.upcoming;
   next.data += begin * next.pixel;
-  for (int l = 0; l < task.lane.channels; next = {factors, 0, 0}) {
-    const float* lane =
-        transposed + pixels(gathered.stretch) * lane_block * (l / lane_block) + l % lane_block;
-    const TileSums sums{task.sums + row * gathered.first + l, row, add};
-    if (task.lane.channels - l > width) {
-      factors_of_tile<2>(gathered.count, pixel_count, lane, factors, sums, next);
-      l += 2 * width;
-    } else {
-      factors_of_tile<1>(gathered.count, pixel_count, lane, factors, sums, next);
-      l += width;
-    }
+  for (int l = 0; l < task.lane.channels; stored.data = nullptr) {
+    const float* lane = transposed + pixels(factors.stretch) * lane_block * (l / lane_block) + l % lane_block;
+    const TileSums sums{task.sums + row * factors.first + l, row, add};
+    const int vectors = task.lane.channels - l > width ? 2 : 1;
+    const int tile_end = smaller(l + vectors * width, task.lane.channels);
+    next.first = factors.upcoming_count * l / task.lane.channels;
+    next.end = factors.upcoming_count * tile_end / task.lane.channels;
+    const auto add_factors = vectors == 2 ? factors_of_tile<2> : factors_of_tile<1>;
+    add_factors(factors.count, pixel_count, lane, gathered, sums, stored, next);
+    l = tile_end;
   }
 }
 
-/// Pixels to prefetch while factors [first, first + count) are added: with prefetch_next_bands, these
-/// factors' pixels of the next stretch, else the next factors' pixels of this stretch. None if a factor's
-/// pixels are not contiguous in memory.
-Upcoming upcoming_factors(const BlockedConvWeights& task, const TapPixels& where, int first, int count,
-                          int stretch_pixels) {
-  const bool side_by_side = task.tap_count == 1 && task.factor_step == 1 && where.inside;
-  if (!task.prefetch_next_bands) first += count;
-  if (!side_by_side || first >= task.factor.channels) return {task.scratch, 0, 0};
-  const std::size_t plane = static_cast<std::size_t>(task.factor.height) * task.factor.width;
-  std::size_t pixel = where.pixel[0];
-  if (task.prefetch_next_bands) {
-    pixel += stretch_pixels;
-    if (pixel + stretch_pixels > plane) return {task.scratch, 0, 0};
-  }
-  return {task.factor.data + pixels(plane * first + pixel), pixels(plane), lanes};
+/// Factors [first, first + count) where they are stored, at pixels `where`; null if they have to be gathered
+/// first, because masks or missing values apply.
+StoredFactors stored_factors(const BlockedConvWeights& task, const TapPixels& where, int first, int count) {
+  const PixelPlanes& planes = task.factor;
+  const bool stored =
+      task.tap_count == 1 && where.inside && planes.masks == nullptr && first + count <= planes.channels;
+  const std::size_t plane = pixels(static_cast<std::size_t>(planes.height) * planes.width);
+  return {stored ? planes.data + first * plane : nullptr, plane, where.pixel};
+}
+
+/// Prefetches, while factors [first, first + count) are added, the same factors of the next stretch, with
+/// prefetch_next_bands, else the next factors of this stretch. None if a factor's pixels are not contiguous
+/// in memory.
+void choose_upcoming(const BlockedConvWeights& task, const TapPixels& where, Factors& factors) {
+  const PixelPlanes& planes = task.factor;
+  const int first = factors.first + (task.prefetch_next_bands ? 0 : factors.count);
+  const std::size_t pixel = where.pixel[0] + (task.prefetch_next_bands ? factors.stretch : 0);
+  const std::size_t plane = static_cast<std::size_t>(planes.height) * planes.width;
+  const bool contiguous = task.tap_count == 1 && task.factor_step == 1 && where.inside;
+  factors.upcoming = {task.scratch, 0, 0, 0, 0};
+  factors.upcoming_count = 0;
+  if (!contiguous || first >= planes.channels || pixel + factors.stretch > plane) return;
+  factors.upcoming = {planes.data + pixels(plane * first + pixel), pixels(plane), lanes, 0, 0};
+  factors.upcoming_count = smaller(max_factors, planes.channels - first);
 }
 
 /// Offsets of the weights of consecutive factors, relative to a lane's first weight.
@@ -291,13 +334,6 @@ void unpack_lanes(const FactorPlaces& places, const float* sums, std::size_t row
   }
 }
 
-/// Prefetches the sums of 16 factors for `lane_count` lanes.
-void bring_sums(const float* sums, std::size_t row, int lane_count) {
-  for (int i = 0; i < lanes; ++i, sums += row) {
-    for (int l = 0; l < lane_count; l += lanes) __builtin_prefetch(sums + l);
-  }
-}
-
 }  // namespace
 
 std::size_t blocked_conv_weights_scratch(int lane_channels) {
@@ -307,20 +343,20 @@ std::size_t blocked_conv_weights_scratch(int lane_channels) {
 void blocked_conv_weights(const BlockedConvWeights& task) {
   const int grid = task.rows * task.columns;
   const int factors = task.factor.channels * task.tap_count;
-  const int together = larger(1, smaller(weight_pixels, task.pixels_at_once) / band_pixels);
-  for (int first = task.first_band; first < task.end_band; first += together) {
-    const int last = smaller(first + together, task.end_band);
+  const int at_once = larger(1, smaller(weight_pixels, task.pixels_at_once) / band_pixels);
+  for (int first = task.first_band; first < task.end_band; first += at_once) {
+    const int last = smaller(first + at_once, task.end_band);
     const int start = begin_of_band(grid, first);
     const Stretch stretch = stretch_of(task, start, begin_of_band(grid, last));
     transpose_stretch(task, stretch, task.scratch + pixels(weight_pixels * max_factors));
-    TapPixels where;
-    where.tap = nullptr;
+    TapPixels where = find_pixels(task, stretch, task.taps[0]);
     for (int f = 0; f < factors;) {
       const int next = next_factors(factors - f);
-      gather_factors(task, stretch, f, next, where, task.scratch);
-      const Gathered gathered{f, next, stretch.count, upcoming_factors(task, where, f, next, stretch.count)};
+      Factors together{f, next, stretch.count, stored_factors(task, where, f, next), {}, 0};
+      if (together.stored.data == nullptr) gather_factors(task, stretch, f, next, where, task.scratch);
+      choose_upcoming(task, where, together);
       for (int band = first; band < last; ++band) {
-        add_band(task, gathered, static_cast<std::size_t>(begin_of_band(grid, band) - start),
+        add_band(task, together, static_cast<std::size_t>(begin_of_band(grid, band) - start),
                  static_cast<std::size_t>(begin_of_band(grid, band + 1) - start),
                  task.add || band > task.first_band);
       }
@@ -337,7 +373,9 @@ void unpack_weight_sums(const UnpackWeightSums& task) {
     const int end = smaller(lane + together, task.lanes);
     for (int first = 0; first < factors; first += lanes) {
       const float* sums = task.sums + row * first;
-      if (first + 2 * lanes <= factors) bring_sums(sums + row * lanes + lane, row, end - lane);
+      if (first + 2 * lanes <= factors) {
+        for (int i = 0; i < lanes; ++i) bring_sums(sums + row * (lanes + i) + lane, end - lane);
+      }
       const FactorPlaces places = places_of(task, first);
       for (int l = lane; l < end; l += lanes) {
         unpack_lanes(places, sums + l, row, smaller(lanes, end - l),
