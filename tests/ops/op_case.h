@@ -122,6 +122,7 @@ inline std::vector<OpCase> winograd_cases() {
       conv_case("WinogradFiltersInBlocks", {129, 1, 5}, 131, {.padding = 1}),
       conv_case("WinogradManyOutputs", {16, 3, 3}, 150, {.padding = 1}),
       conv_case("WinogradManyInputs", {270, 1, 3}, 33, {.padding = 1, .relu = true}),
+      conv_case("WinogradAllInputsAtOnce", {270, 1, 12}, 250, {.padding = 1}),
   };
   for (OpCase& each : cases) {
     each.winograd = true;

@@ -54,9 +54,9 @@ bool keeps_filters(const WinogradShape& shape, int tiles) {
 
 /// Chooses block sizes, based on measurements of the convolutions of ResNet-18 and VGG-16. The transformed
 /// inputs of a run of few tiles stay in the second-level cache. If filters are transformed for each run, a
-/// run has as many tiles as fit into 16 MB, and all its channels are multiplied at once, for as many outputs
-/// as fit into 9 MB of filters: inputs, filters and sums of one position then stay in the second-level cache.
-/// With very few tiles, their inputs are small, and small blocks of filters are better.
+/// run has as many tiles as fit into 16 MB, and all its channels are multiplied at once, for at most 256
+/// outputs and 9 MB of filters: inputs, filters and sums of one position then stay in the second-level cache.
+/// Runs of fewer than 8 tiles (small images, or more than 910 channels) use small blocks of filters.
 WinogradBlocks conv_blocks(const WinogradShape& shape, int groups) {
   constexpr int few_tiles = 8;
   constexpr int filters_at_once = 256 * 256;
@@ -67,7 +67,7 @@ WinogradBlocks conv_blocks(const WinogradShape& shape, int groups) {
   const int fitting = std::clamp((4 << 20) / (positions * lanes * shape.in_channels), 1, 16);
   const int run = std::min(tiles, fitting);
   if (run < few_tiles) return {.tiles = run, .outputs = 32, .channels = 64, .keep_filters = false};
-  const int outputs = std::max(filters_at_once / shape.in_channels / 32, 1) * 32;
+  const int outputs = std::clamp(filters_at_once / shape.in_channels / 32, 1, 8) * 32;
   return {.tiles = run, .outputs = outputs, .channels = shape.in_channels, .keep_filters = false};
 }
 

@@ -1,7 +1,6 @@
 #include "ops/cpu/convolution/kernels/blocked_conv.h"
 
 #include "ops/cpu/convolution/kernels/region.h"
-#include "ops/cpu/kernels/storage.h"
 #include "ops/cpu/kernels/vectors.h"
 
 namespace lockstep::cpu::LOCKSTEP_LEVEL {
@@ -41,11 +40,11 @@ struct StoredTile {
 
 /// Contribution of some input channels to a tile, for one part of the images.
 struct Tile {
-  const float* weight;  ///< [source and tap][8]
-  const float* bias;    ///< bias of the first output; null: zeros
-  float* pixel;         ///< packed pixels: [source and tap][pixel][width]
-  StoredTile stored;    ///< the same pixels, for a tile that packs them
-  UpcomingPixels* upcoming;
+  const float* weight;         ///< [source and tap][8]
+  const float* bias;           ///< bias of the first output; null: zeros
+  float* pixel;                ///< packed pixels of this part: [source and tap][pixel][width]
+  StoredTile stored;           ///< the same pixels, for a tile that packs them
+  UpcomingPixels* upcoming;    ///< prefetched during the products
   int channels_at_once;        ///< number of upcoming channels to prefetch together
   float* target;               ///< address of the first output
   const std::size_t* offsets;  ///< offset of each pixel in the target, in floats
@@ -80,7 +79,8 @@ struct PackedPixels {
   HWY_INLINE void next() { packed += P * width; }
 };
 
-/// Pixels of a tile where they are stored. Reading them packs them, all parts, for other outputs.
+/// Pixels of a tile where they are stored, for the first part of the images. Reading a pixel packs all its
+/// parts, for later calls.
 template <int P>
 struct StoredPixels {
   StoredTile stored;
@@ -130,12 +130,10 @@ HWY_NOINLINE void output_tile(const Tile& task) {
   start_sums<OB, P>(task, sum);
   const float* weight = task.weight;
   Pixels<P> pixels(task);
-  const int depth = task.depth;
-  const int steps = (depth + OB - 1) / OB;
-  for (int next = 0, d = 0; d < depth; ++next) {
+  for (int next = 0, d = 0; next < OB; ++next) {
     bring_outputs<P>(task, next);
     bring_channels(*task.upcoming, task.channels_at_once);
-    for (const int end = smaller(d + steps, depth); d < end; ++d, weight += packed_block, pixels.next()) {
+    for (const int end = task.depth * (next + 1) / OB; d < end; ++d, weight += packed_block, pixels.next()) {
       Vector pixel[P];
       LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { pixel[p] = pixels.read(p); }
       LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
@@ -236,17 +234,20 @@ std::size_t plane_floats(const PixelPlanes& planes) {
 
 /// Whether tiles can read a tile's pixels where they are stored.
 bool readable_as_stored(const BlockedConv& task, int first, int count) {
-  bool inside = task.source.masks == nullptr;
+  if (task.source.masks != nullptr) return false;
   const std::int32_t* places = task.source_places + first;
   for (int tap = 0; tap < task.taps; ++tap, places += task.pixels) {
-    for (int p = 0; p < count; ++p) inside = inside && places[p] >= 0;
+    for (int p = 0; p < count; ++p) {
+      if (places[p] < 0) return false;
+    }
   }
-  return inside;
+  return true;
 }
 
-/// Pixels to prefetch while the outputs of tile `t` are computed: of the next tile, if all outputs of a tile
-/// are computed at once, else a part of the same tile's in the next channels, or in the next block or task.
-/// None if there are several taps: later tiles then read mostly the same pixels.
+/// Pixels to prefetch while `outputs` of tile `t` are computed. If these are all outputs: the pixels of the
+/// next tile, which may be the first tile in the next input channels, block or task. Otherwise: a part of the
+/// pixels that tile `t` reads in the next input channels, block or task. None if there are several taps:
+/// later tiles then read mostly the same pixels.
 UpcomingPixels upcoming(const BlockedConv& task, const PixelBlock& block, const Channels& sources, int t,
                         const Channels& outputs) {
   UpcomingPixels next{};

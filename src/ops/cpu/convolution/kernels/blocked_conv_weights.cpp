@@ -104,7 +104,7 @@ void gather_factor(const PixelPlanes& planes, int channel, const TapPixels& wher
 }
 
 /// Gathers the pixels of factors [first, first + count) to [pixel][12][16]; missing factors are zeros.
-/// `where`: pixels of the previous call's last factor; replaced with those of this call's last factor.
+/// `where`: pixels of any tap; replaced with those of the last factor's tap.
 void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int first, int count,
                     TapPixels& where, float* target) {
   for (int i = 0; i < count; ++i, target += lanes) {
@@ -119,8 +119,8 @@ void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int 
   }
 }
 
-/// Pixels that are gathered next. They are prefetched into the L2 cache while tiles are computed: each tile
-/// of the gathered factors prefetches a part.
+/// Pixels that are needed next. They are prefetched into the L2 cache while tiles are computed; each tile
+/// prefetches some of the factors.
 struct Upcoming {
   const float* data;  ///< address of the first factor's pixel
   std::size_t plane;  ///< stride of factors
@@ -137,7 +137,7 @@ struct Upcoming {
 struct StoredFactors {
   const float* data;         ///< address of the first factor's plane; null: gathered already
   std::size_t plane;         ///< stride of factors
-  const std::size_t* pixel;  ///< of each pixel of the band
+  const std::size_t* pixel;  ///< position of each of the band's pixels in a plane
 };
 
 /// Gathers a pixel of `count` factors.
@@ -229,8 +229,7 @@ struct Factors {
   int first, count;
   int stretch;           ///< pixels of the stretch
   StoredFactors stored;  ///< at the first pixel of the stretch
-  Upcoming upcoming;     ///< at the first pixel of the stretch
-  int upcoming_count;    ///< number of upcoming factors
+  Upcoming upcoming;     ///< all factors to prefetch, at the first pixel of the stretch
 };
 
 /// Adds up a band: pixels [begin, end) of the stretch, for all lanes.
@@ -244,16 +243,13 @@ void add_band(const BlockedConvWeights& task, const Factors& factors, std::size_
   stored.pixel += begin;
   Upcoming next = factors.upcoming;
   next.data += begin * next.pixel;
-  for (int l = 0; l < task.lane.channels; stored.data = nullptr) {
-    const float* lane = transposed + pixels(factors.stretch) * lane_block * (l / lane_block) + l % lane_block;
-    const TileSums sums{task.sums + row * factors.first + l, row, add};
-    const int vectors = task.lane.channels - l > width ? 2 : 1;
-    const int tile_end = smaller(l + vectors * width, task.lane.channels);
-    next.first = factors.upcoming_count * l / task.lane.channels;
-    next.end = factors.upcoming_count * tile_end / task.lane.channels;
-    const auto add_factors = vectors == 2 ? factors_of_tile<2> : factors_of_tile<1>;
-    add_factors(factors.count, pixel_count, lane, gathered, sums, stored, next);
-    l = tile_end;
+  const int channels = task.lane.channels;
+  for (int l = 0; l < channels; l += lane_block, stored.data = nullptr) {
+    next.first = factors.upcoming.end * l / channels;
+    next.end = factors.upcoming.end * smaller(l + lane_block, channels) / channels;
+    const auto add_factors = channels - l > width ? factors_of_tile<2> : factors_of_tile<1>;
+    add_factors(factors.count, pixel_count, transposed + pixels(factors.stretch) * l, gathered,
+                {task.sums + row * factors.first + l, row, add}, stored, next);
   }
 }
 
@@ -267,9 +263,8 @@ StoredFactors stored_factors(const BlockedConvWeights& task, const TapPixels& wh
   return {stored ? planes.data + first * plane : nullptr, plane, where.pixel};
 }
 
-/// Prefetches, while factors [first, first + count) are added, the same factors of the next stretch, with
-/// prefetch_next_bands, else the next factors of this stretch. None if a factor's pixels are not contiguous
-/// in memory.
+/// Chooses what to prefetch while `factors` are added: with prefetch_next_bands, the same factors of the next
+/// stretch, else the next factors of this stretch. Nothing if a factor's pixels are not contiguous in memory.
 void choose_upcoming(const BlockedConvWeights& task, const TapPixels& where, Factors& factors) {
   const PixelPlanes& planes = task.factor;
   const int first = factors.first + (task.prefetch_next_bands ? 0 : factors.count);
@@ -277,10 +272,9 @@ void choose_upcoming(const BlockedConvWeights& task, const TapPixels& where, Fac
   const std::size_t plane = static_cast<std::size_t>(planes.height) * planes.width;
   const bool contiguous = task.tap_count == 1 && task.factor_step == 1 && where.inside;
   factors.upcoming = {task.scratch, 0, 0, 0, 0};
-  factors.upcoming_count = 0;
   if (!contiguous || first >= planes.channels || pixel + factors.stretch > plane) return;
-  factors.upcoming = {planes.data + pixels(plane * first + pixel), pixels(plane), lanes, 0, 0};
-  factors.upcoming_count = smaller(max_factors, planes.channels - first);
+  const int count = smaller(task.prefetch_next_bands ? factors.count : max_factors, planes.channels - first);
+  factors.upcoming = {planes.data + pixels(plane * first + pixel), pixels(plane), lanes, 0, count};
 }
 
 /// Offsets of the weights of consecutive factors, relative to a lane's first weight.
@@ -352,7 +346,7 @@ void blocked_conv_weights(const BlockedConvWeights& task) {
     TapPixels where = find_pixels(task, stretch, task.taps[0]);
     for (int f = 0; f < factors;) {
       const int next = next_factors(factors - f);
-      Factors together{f, next, stretch.count, stored_factors(task, where, f, next), {}, 0};
+      Factors together{f, next, stretch.count, stored_factors(task, where, f, next), {}};
       if (together.stored.data == nullptr) gather_factors(task, stretch, f, next, where, task.scratch);
       choose_upcoming(task, where, together);
       for (int band = first; band < last; ++band) {
