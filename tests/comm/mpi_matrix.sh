@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Builds lockstep with each MPI library that is installed beside the default one, in build/mpi-NAME, runs the tests of
-# communication with it, and trains on 1, 2 and 3 ranks: one digest. NAME is that of Debian's mpicc.NAME and
-# mpiexec.NAME: openmpi, mpich. The last line is "N of N passed"; the status is 77 if there is no other library.
-#   tests/comm/mpi_matrix.sh [NAME...]   default: all but the one that mpicc links to
+# Builds lockstep with each installed MPI library except the default one, in build/mpi-NAME, runs the tests of
+# communication with it, and trains on 1, 2 and 3 ranks, which must end with one digest. NAME is the suffix of Debian's
+# mpicc.NAME and mpiexec.NAME: openmpi, mpich. The last line is "N of N passed"; the status is 77 if there is no other
+# library.
+#   tests/comm/mpi_matrix.sh [NAME...]   default: all except the library of mpicc
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)

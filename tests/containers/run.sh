@@ -2,8 +2,8 @@
 # Builds the images of docker/ and deploy/kubernetes from the bundle of a build folder, and runs them with podman: not as
 # root, on a read-only root filesystem, with and without what they need, in one container, in one per rank, and on
 # "hosts", which are network namespaces. Images and containers are in a folder of their own, removed at the end. Takes
-# about 3 minutes, and another where the base image has to be made. The last line is "N of N passed"; the status is 77
-# if something is missing.
+# about 3 minutes, one more if the base image must be built. The last line is "N of N passed"; the status is 77 if
+# something is missing.
 #   tests/containers/run.sh [--build DIR] [CASE...]
 #   --build DIR  build folder, with the archives of the targets bundle and bundle-data; default build/release. If it is
 #                for another processor (build/arm64), qemu runs the programs of the containers

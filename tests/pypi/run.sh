@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs a Python script with packages of PyPI, in an environment that the first run makes.
 #   tests/pypi/run.sh FOLDER PACKAGES SCRIPT [ARGUMENT...]
-# FOLDER: the environment, with the packages of requirements.txt. PACKAGES: those that the script imports, separated by
-# spaces. If they cannot be installed, prints the reason in one line and exits with status 77.
+# FOLDER: the environment, with the packages of requirements.txt. PACKAGES: the packages that the script imports,
+# separated by spaces. If they cannot be installed, prints the reason in one line and exits with status 77.
 set -euo pipefail
 folder=$1 packages=$2 requirements=$(dirname "${BASH_SOURCE[0]}")/requirements.txt
 shift 2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the scripts of launcher/slurm on a private Slurm of two nodes on this machine (cluster.sh): sizes, cancel, time
 # limit, loss of a node, preemption, requeue, wrong MPI, arrays, chains. Checks the states of jobs, that no step is
-# lost, and that each digest is that of one process. Takes about 5 minutes. The last line is "N of N passed"; the
+# lost, and that each digest equals that of one process. Takes about 5 minutes. The last line is "N of N passed"; the
 # status is 77 if Slurm is not installed.
 #   tests/slurm/run.sh [--program FILE] [CASE...]
 #   --program FILE  lockstep-run, beside lockstep; default build/release/lockstep-run

@@ -78,9 +78,9 @@ void visit(O& options, Visitor&& field) {
                     .scope = Scope::protocol,
                     .needs = {{"task", {"classification"}}}});
   field(calibration, {.name = "calibration",
-                      .help = "also print the expected calibration error: how far the probabilities of the "
-                              "predicted classes are from the shares that are correct (15 bins); needs a "
-                              "second pass over the samples",
+                      .help = "also print the expected calibration error: in 15 bins of predicted "
+                              "probability, how far the mean probability is from the share of correct "
+                              "predictions; needs a second pass over the samples",
                       .scope = Scope::protocol,
                       .needs = {{"task", {"classification"}}}});
   field(predictions,

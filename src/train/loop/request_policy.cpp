@@ -85,9 +85,9 @@ Request RequestPolicy::exchange(Request own) {
   return static_cast<Request>(request_of(largest));
 }
 
-void RequestPolicy::find_stragglers(std::span<const double> own) {
+void RequestPolicy::find_stragglers(std::span<const double> seconds) {
   const auto found =
-      stragglers_.add(pending_.steps, static_cast<double>(pending_.steps) * slowest_step_seconds_, own);
+      stragglers_.add(pending_.steps, static_cast<double>(pending_.steps) * slowest_step_seconds_, seconds);
   if (found.empty()) return;
   const auto hosts =
       all_gather(parts_.session.between_hosts(), FixedText<256>(parts_.session.world().host()));

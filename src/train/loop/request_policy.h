@@ -51,8 +51,8 @@ class RequestPolicy : public StepPolicy {
   /// Largest request of all ranks; `own`: request of this rank. Request::none in an epoch without exchanges.
   /// Reports ranks that were slow in the last steps. Collective.
   Request exchange(Request own);
-  /// `own`: seconds per sample of each rank in the last steps. Collective.
-  void find_stragglers(std::span<const double> own);
+  /// Reports each rank whose time per sample, in `seconds`, was long in the last steps. Collective.
+  void find_stragglers(std::span<const double> seconds);
   /// Number of steps after which to exchange requests; the same on all ranks. If ranks exchange requests, 1
   /// until the time of a step is known.
   std::uint64_t steps_to_boundary() const;

@@ -20,7 +20,7 @@ struct UpcomingPixels {
 };
 
 /// Prefetches the pixels of `channels` more channels.
-HWY_INLINE void bring_channels(UpcomingPixels& next, int channels) {
+HWY_INLINE void prefetch_channels(UpcomingPixels& next, int channels) {
   for (int i = smaller(channels, next.channels); i > 0; --i, --next.channels) {
     for (int p = 0; p < next.pixels; ++p) {
       __builtin_prefetch(next.pixel[p], 0, 2);
@@ -118,7 +118,7 @@ struct StoredPixels {
 
 /// Prefetches the addresses of output `o`, if they are written for the first time.
 template <int P>
-HWY_INLINE void bring_outputs(const Tile& task, int o) {
+HWY_INLINE void prefetch_outputs(const Tile& task, int o) {
   if (!task.first || o >= task.outputs) return;
   for (int p = 0; p < P; ++p) __builtin_prefetch(task.target + task.offsets[p] + o * task.target_plane, 1, 2);
 }
@@ -129,13 +129,13 @@ HWY_NOINLINE void output_tile(const Tile& task) {
   Vector sum[OB][P];
   start_sums<OB, P>(task, sum);
   const float* weight = task.weight;
-  Pixels<P> pixels(task);
+  Pixels<P> source(task);
   for (int next = 0, d = 0; next < OB; ++next) {
-    bring_outputs<P>(task, next);
-    bring_channels(*task.upcoming, task.channels_at_once);
-    for (const int end = task.depth * (next + 1) / OB; d < end; ++d, weight += packed_block, pixels.next()) {
+    prefetch_outputs<P>(task, next);
+    prefetch_channels(*task.upcoming, task.channels_at_once);
+    for (const int end = task.depth * (next + 1) / OB; d < end; ++d, weight += packed_block, source.next()) {
       Vector pixel[P];
-      LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { pixel[p] = pixels.read(p); }
+      LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { pixel[p] = source.read(p); }
       LOCKSTEP_UNROLL for (int o = 0; o < OB; ++o) {
         const Vector factor = hn::Set(floats, weight[o]);
         LOCKSTEP_UNROLL for (int p = 0; p < P; ++p) { sum[o][p] = hn::MulAdd(pixel[p], factor, sum[o][p]); }

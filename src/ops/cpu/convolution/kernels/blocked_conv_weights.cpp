@@ -158,7 +158,7 @@ struct TileSums {
 };
 
 /// Prefetches a row of sums.
-HWY_INLINE void bring_sums(const float* sums, int lane_count) {
+HWY_INLINE void prefetch_sums(const float* sums, int lane_count) {
   for (int l = 0; l < lane_count; l += lanes) __builtin_prefetch(sums + l);
 }
 
@@ -171,7 +171,7 @@ HWY_NOINLINE void tile(int pixel_count, const float* lane, float* factor, const 
     LOCKSTEP_UNROLL for (int v = 0; v < VB; ++v) { sum[i][v] = hn::Zero(floats); }
   }
   for (int p = 0; p < pixel_count; ++p, factor += pixels(max_factors)) {
-    if (p < FB) bring_sums(sums.data + p * sums.row, VB * width);
+    if (p < FB) prefetch_sums(sums.data + p * sums.row, VB * width);
     if (stored.data != nullptr) gather_pixel(stored, p, FB, factor);
     next.next_pixel();
     for (int image = 0; image < lanes; ++image, lane += lane_block) {
@@ -368,7 +368,7 @@ void unpack_weight_sums(const UnpackWeightSums& task) {
     for (int first = 0; first < factors; first += lanes) {
       const float* sums = task.sums + row * first;
       if (first + 2 * lanes <= factors) {
-        for (int i = 0; i < lanes; ++i) bring_sums(sums + row * (lanes + i) + lane, end - lane);
+        for (int i = 0; i < lanes; ++i) prefetch_sums(sums + row * (lanes + i) + lane, end - lane);
       }
       const FactorPlaces places = places_of(task, first);
       for (int l = lane; l < end; l += lanes) {
