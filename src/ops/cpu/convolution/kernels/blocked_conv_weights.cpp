@@ -104,7 +104,7 @@ void gather_factor(const PixelPlanes& planes, int channel, const TapPixels& wher
 }
 
 /// Gathers the pixels of factors [first, first + count) to [pixel][12][16]; missing factors are zeros.
-/// `where`: pixels of any tap; replaced with those of the last factor's tap.
+/// `where` may hold the pixels of any tap; afterwards, it holds the pixels of the last factor's tap.
 void gather_factors(const BlockedConvWeights& task, const Stretch& stretch, int first, int count,
                     TapPixels& where, float* target) {
   for (int i = 0; i < count; ++i, target += lanes) {
@@ -253,8 +253,8 @@ void add_band(const BlockedConvWeights& task, const Factors& factors, std::size_
   }
 }
 
-/// Factors [first, first + count) where they are stored, at pixels `where`; null if they have to be gathered
-/// first, because masks or missing values apply.
+/// Factors [first, first + count) where they are stored, at pixels `where`; null if gather_factors() must
+/// gather them first, because there are several taps, masks or missing values.
 StoredFactors stored_factors(const BlockedConvWeights& task, const TapPixels& where, int first, int count) {
   const PixelPlanes& planes = task.factor;
   const bool stored =
